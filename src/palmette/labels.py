@@ -1,0 +1,224 @@
+"""The names of the leaves: checking them, finding leaves by them, aligning one set with another."""
+
+import reprlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "align_labels",
+    "check_labels",
+    "describe_cluster",
+    "leaf_index",
+    "leaf_number",
+    "leaf_numbers",
+    "name_leaves",
+    "read_clusters",
+]
+
+_SHOWN = 6  # names printed in a message before it says "and 12 more"
+_short = reprlib.Repr()  # bounds both the length and the depth of what a message quotes
+_short.maxstring = _short.maxother = 60
+
+
+def check_labels(labels: Iterable[str] | None, n: int) -> tuple[str, ...]:
+    """One distinct name for each of the `n` leaves; `None` names them "0", "1", ….
+
+    Any text is a legal label, the empty one included.
+
+    >>> check_labels(None, 3)
+    ('0', '1', '2')
+    >>> check_labels(["cat", "dog"], 2)
+    ('cat', 'dog')
+    """
+    if labels is None:
+        return tuple(map(str, range(n)))
+    names = _strings(labels)
+    if len(names) != n:
+        raise ValueError(f"{len(names)} labels were given for {n} leaves; give one label per leaf")
+    return names
+
+
+def _strings(labels: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(labels, str | bytes | set | frozenset) or not isinstance(labels, Iterable):
+        raise TypeError(
+            f"labels must be a sequence of strings, one per leaf, not a {type(labels).__name__}; "
+            'write for example ["a", "b", "c"]'
+        )
+    names = tuple(labels)
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            raise TypeError(
+                f"labels must be strings, but label {position} is {_shown(name)} "
+                f"of type {type(name).__name__}; convert it with str()"
+            )
+    if len(set(names)) != len(names):
+        raise ValueError(_duplicate(names))
+    return tuple(map(str, names))  # NumPy strings become plain ones
+
+
+def _duplicate(names: tuple[str, ...]) -> str:
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name in seen:
+            return (
+                f"labels must be distinct, but {_shown(name)} names both leaf {seen[name]} "
+                f"and leaf {position}; rename one of them"
+            )
+        seen[name] = position
+    raise AssertionError("unreachable: called only when a label occurs twice")
+
+
+def leaf_index(labels: Iterable[str]) -> dict[str, int]:
+    """The leaf number of each label.
+
+    >>> leaf_index(("cat", "dog"))
+    {'cat': 0, 'dog': 1}
+    """
+    return {label: number for number, label in enumerate(labels)}
+
+
+def leaf_number(member: int | str, index: Mapping[str, int]) -> int:
+    """The leaf that `member` stands for: an integer is a leaf number, a string is a label.
+
+    `index` is the `leaf_index` of the labels.
+
+    >>> leaf_number("dog", {"cat": 0, "dog": 1})
+    1
+    """
+    if isinstance(member, str):
+        if member not in index:
+            raise ValueError(f"no leaf is called {_shown(member)}; the labels are {_listed(index)}")
+        return index[member]
+    number = _integer(member)
+    if not 0 <= number < len(index):
+        raise ValueError(f"leaf {number} does not exist; the leaves are 0 to {len(index) - 1}")
+    return number
+
+
+def leaf_numbers(members: Iterable[int | str], index: Mapping[str, int]) -> frozenset[int]:
+    """The cluster of the leaves that `members` stand for, each a leaf number or a label.
+
+    >>> sorted(leaf_numbers(["dog", 0], {"cat": 0, "dog": 1, "eel": 2}))
+    [0, 1]
+    """
+    return frozenset(leaf_number(member, index) for member in _members(members))
+
+
+def _members(cluster: Iterable[int | str]) -> tuple[int | str, ...]:
+    if isinstance(cluster, str | bytes | Mapping) or not isinstance(cluster, Iterable):
+        raise TypeError(
+            f"a cluster must be a collection of leaf numbers or labels, not {_shown(cluster)}; "
+            'write for example {0, 1} or {"a", "b"}'
+        )
+    return tuple(cluster)
+
+
+def name_leaves(
+    members: Iterable[int | str], labels: Iterable[str] | None = None, n: int | None = None
+) -> tuple[str, ...]:
+    """The labels of the leaves of which `members` mentions some.
+
+    Given labels win, then a given number of leaves. Otherwise integers say that there are leaves up to
+    the largest one, and strings are the labels themselves, in order of first mention.
+
+    >>> name_leaves([0, 3])
+    ('0', '1', '2', '3')
+    >>> name_leaves(["b", "a", "b"])
+    ('b', 'a')
+    """
+    if n is not None or labels is not None:
+        names = _strings(labels or ()) if n is None else check_labels(labels, n)
+        if not names:
+            raise ValueError("there are no leaves; give at least one")
+        return names
+    strings: dict[str, None] = {}
+    largest = -1
+    for member in members:
+        if isinstance(member, str):
+            strings[member] = None
+        elif (number := _integer(member)) < 0:
+            raise ValueError(f"leaf {number} does not exist; leaves are numbered from 0")
+        else:
+            largest = max(largest, number)
+        if strings and largest >= 0:
+            raise ValueError(
+                f"leaves are given by number ({largest}) and by label ({_listed(strings)}); "
+                "use one of the two, or give labels=[…]"
+            )
+    if not strings and largest < 0:
+        raise ValueError("no leaf is mentioned; give labels=[…] to say which leaves there are")
+    return check_labels(strings or None, len(strings) or largest + 1)
+
+
+def read_clusters(
+    clusters: Iterable[Iterable[int | str]], labels: Iterable[str] | None = None, n: int | None = None
+) -> tuple[list[frozenset[int]], tuple[str, ...]]:
+    """Clusters as users write them, as sets of leaf numbers, and the labels of all leaves.
+
+    Labels that are not given are the sorted names that occur: sets have no order of their own.
+
+    >>> read_clusters([{"b", "a"}])[1]
+    ('a', 'b')
+    """
+    written = [_members(cluster) for cluster in clusters]
+    names = name_leaves([member for members in written for member in members], labels, n)
+    if labels is None and n is None and _named(written):
+        names = tuple(sorted(names))
+    index = leaf_index(names)
+    found = [leaf_numbers(members, index) for members in written]
+    if not all(found):
+        raise ValueError(f"cluster {found.index(frozenset())} is empty; a cluster has at least one leaf")
+    return found, names
+
+
+def _named(written: list[tuple[int | str, ...]]) -> bool:
+    return any(isinstance(member, str) for members in written for member in members)
+
+
+def _integer(member: Any) -> int:
+    if isinstance(member, bool | np.bool_) or not isinstance(member, int | np.integer):
+        raise TypeError(
+            f"a leaf is given by its number or its label, not by {_shown(member)} of type {type(member).__name__}"
+        )
+    return int(member)
+
+
+def align_labels(labels: tuple[str, ...], wanted: Iterable[str]) -> NDArray[np.int64]:
+    """The order with `labels[order[i]] == wanted[i]` for every i, shape (n,).
+
+    >>> align_labels(("a", "b", "c"), ["c", "a", "b"])
+    array([2, 0, 1])
+    """
+    names = _strings(wanted)
+    index, given = leaf_index(labels), set(names)
+    missing = [name for name in labels if name not in given]
+    extra = [name for name in names if name not in index]
+    if missing or extra:
+        parts = [f"missing: {_listed(missing)}"] if missing else []
+        parts += [f"not among them: {_listed(extra)}"] if extra else []
+        raise ValueError(
+            f"the labels do not match the {len(labels)} leaves ({'; '.join(parts)}); give the same labels, in any order"
+        )
+    return np.array([index[name] for name in names], dtype=np.int64)
+
+
+def describe_cluster(cluster: Iterable[int], labels: tuple[str, ...]) -> str:
+    """A cluster as it is written in messages.
+
+    >>> describe_cluster({2, 0}, ("a", "b", "c"))
+    "{'a', 'c'}"
+    """
+    return f"{{{_listed([labels[leaf] for leaf in sorted(cluster)])}}}"
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = [_shown(name) for name, _ in zip(names, range(_SHOWN), strict=False)]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _shown(value: object) -> str:
+    return _short.repr(str(value) if isinstance(value, str) else value)

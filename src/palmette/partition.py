@@ -1,0 +1,149 @@
+from collections.abc import Iterable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from palmette._checks import as_integers
+from palmette._immutable import Immutable, read_only
+from palmette.labels import align_labels, check_labels, describe_cluster, read_clusters
+
+__all__ = ["Partition"]
+
+_SHOWN = 20  # leaves printed by repr
+
+
+class Partition(Immutable):
+    """A flat clustering of labelled leaves: leaves i and j share a cluster ⇔ membership[i] == membership[j].
+
+    Any integers will do as membership; they are renumbered by first appearance, so that two ways of
+    writing one partition become the same array. Negative numbers have no special meaning.
+
+    Two partitions are equal when they group the same labels in the same way, whatever the order of the
+    leaves. A partition never changes: its arrays are closed for writing.
+
+    >>> p = Partition([7, 7, 3], labels=["a", "b", "c"])
+    >>> p.membership
+    array([0, 0, 1])
+    >>> p == Partition([0, 1, 1], labels=["c", "a", "b"])
+    True
+    """
+
+    membership: NDArray[np.int64]
+    """The number of each leaf's cluster, shape (n,)."""
+    labels: tuple[str, ...]
+    """The names of the leaves."""
+
+    def __init__(self, membership: ArrayLike, labels: Iterable[str] | None = None) -> None:
+        given = as_integers(membership, "membership")
+        if given.ndim != 1 or len(given) == 0:
+            raise ValueError(f"membership must be a flat array with one integer per leaf, not of shape {given.shape}")
+        names = check_labels(labels, len(given))
+        self.__dict__.update(membership=read_only(_by_first_appearance(given)), labels=names)
+
+    @classmethod
+    def from_clusters(
+        cls,
+        clusters: Iterable[Iterable[int | str]],
+        labels: Iterable[str] | None = None,
+        *,
+        n: int | None = None,
+    ) -> "Partition":
+        """The partition with these clusters; every leaf is in exactly one of them.
+
+        Integers are leaf numbers, strings are labels. Without `labels` and `n`, the leaves are those that
+        occur; names that occur are then sorted.
+
+        >>> Partition.from_clusters([{"b"}, {"a", "c"}])
+        Partition([0, 1, 0], labels=('a', 'b', 'c'))
+        """
+        found, names = read_clusters(clusters, labels, n)
+        membership = np.full(len(names), -1, dtype=np.int64)
+        for number, cluster in enumerate(found):
+            members = np.fromiter(cluster, dtype=np.int64)
+            taken = members[membership[members] >= 0]
+            if len(taken):
+                raise ValueError(
+                    f"leaf {names[taken[0]]!r} is in clusters {membership[taken[0]]} and {number}; "
+                    "the clusters of a partition do not overlap"
+                )
+            membership[members] = number
+        if (membership < 0).any():
+            missing = describe_cluster(np.flatnonzero(membership < 0).tolist(), names)
+            raise ValueError(f"no cluster holds {missing}; every leaf must be in one cluster")
+        return cls(membership, names)
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves."""
+        return len(self.labels)
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """The number of clusters."""
+        return int(self.membership.max()) + 1
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of leaves in each cluster, shape (n_clusters,)."""
+        return read_only(np.bincount(self.membership).astype(np.int64))
+
+    def clusters(self) -> list[frozenset[int]]:
+        """Every cluster as a set of leaf numbers, in order of membership.
+
+        >>> [sorted(cluster) for cluster in Partition([0, 1, 0]).clusters()]
+        [[0, 2], [1]]
+        """
+        by_cluster = np.argsort(self.membership, kind="stable")
+        parts = np.split(by_cluster, np.cumsum(self.sizes)[:-1])
+        return [frozenset(part.tolist()) for part in parts]
+
+    def aligned_to(self, labels: Iterable[str]) -> "Partition":
+        """The same partition with its leaves renumbered: leaf i is called `labels[i]`.
+
+        >>> Partition([0, 0, 1], labels=["a", "b", "c"]).aligned_to(["c", "b", "a"]).membership
+        array([0, 1, 1])
+        """
+        order = align_labels(self.labels, labels)
+        return Partition(self.membership[order], [self.labels[leaf] for leaf in order])
+
+    @cached_property
+    def _canonical(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        order = sorted(range(self.n_leaves), key=self.labels.__getitem__)
+        return tuple(self.labels[leaf] for leaf in order), _by_first_appearance(self.membership[order])
+
+    @cached_property
+    def _hash(self) -> int:
+        # Python's own string hash differs from process to process; this one does not.
+        names, membership = self._canonical
+        digest = blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
+        digest.update(membership.astype("<i8").tobytes())
+        return int.from_bytes(digest.digest(), "little", signed=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Partition):
+            return NotImplemented
+        names, membership = self._canonical
+        other_names, other_membership = other._canonical
+        return names == other_names and np.array_equal(membership, other_membership)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, (self.membership, self.labels)
+
+    def __repr__(self) -> str:
+        if self.n_leaves > _SHOWN:
+            return f"Partition(<{self.n_leaves} leaves in {self.n_clusters} clusters>)"
+        named = "" if self.labels == check_labels(None, self.n_leaves) else f", labels={self.labels!r}"
+        return f"Partition({self.membership.tolist()}{named})"
+
+
+def _by_first_appearance(membership: NDArray[np.int64]) -> NDArray[np.int64]:
+    _, first, inverse = np.unique(membership, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.reshape(-1)]
