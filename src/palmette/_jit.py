@@ -1,0 +1,97 @@
+"""One way to compile: the options every kernel shares, and templates filled in with a model's functions.
+
+Numba stores a compiled function on disk under its name and the age of its own file. It notices neither an edit
+in another file nor a different function behind the same global name. So the name of every cached kernel carries
+a digest of all files that compile anything, and a *template* (a plain function that calls names it does not define,
+such as ``log_psi``) becomes a kernel of its own name for each set of functions put in for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.dispatcher import Dispatcher
+
+__all__ = ["as_compiled", "inline", "kernel", "reduction", "specialise", "specialise_inline"]
+
+# Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
+# horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+
+
+def _digest(*contents: bytes) -> str:
+    return hashlib.blake2b(b"\0".join(contents), digest_size=8).hexdigest()
+
+
+@functools.cache
+def _source_digest() -> str:
+    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
+    return _digest(*(source for source in sources if b"palmette._jit" in source))
+
+
+def _compile(function: Callable[..., Any], name: str) -> Any:
+    function.__name__ = name
+    function.__qualname__ = f"{name}_{_source_digest()}"
+    try:
+        return numba.njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # no writable place for a cache anywhere
+        return numba.njit(**_OPTIONS)(function)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """A compiled function that is called from Python: cached on disk, releases the GIL."""
+    return _compile(function, function.__name__)
+
+
+def inline(function: Callable[..., Any]) -> Any:
+    """A compiled function that only kernels call, and that is always made part of them."""
+    return numba.njit(forceinline=True, **_OPTIONS)(function)
+
+
+def reduction(function: Callable[..., Any]) -> Any:
+    """Like `inline`, for a loop that reduces an array: here, and only here, LLVM may choose the order of a sum."""
+    return numba.njit(forceinline=True, **{**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})(function)
+
+
+def as_compiled(function: Callable[..., Any]) -> Any:
+    """`function` itself if it is compiled already, else its compiled form."""
+    return function if isinstance(function, Dispatcher) else _inline_once(function)
+
+
+_inline_once = functools.cache(inline)
+
+
+def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> tuple[types.FunctionType, bool]:
+    # The template with these functions behind its names, and whether all of them belong to this package.
+    filled = types.FunctionType(
+        template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
+    )
+    modules = [function.py_func.__module__ for function in functions.values()]
+    foreign = [module for module in modules if module.split(".")[0] != __package__]
+    filled.__module__ = foreign[0] if foreign else template.__module__
+    names = ";".join(f"{f.py_func.__module__}.{f.py_func.__qualname__}" for f in functions.values())
+    filled.__name__ = filled.__qualname__ = f"{template.__name__}_{_digest(names.encode())}"
+    return filled, not foreign
+
+
+@functools.cache
+def specialise(template: Callable[..., Any], **functions: Any) -> Any:
+    """The kernel that `template` becomes when the names in `functions` stand for these compiled functions.
+
+    It is cached on disk if all of them belong to this package. A user's function is compiled anew in each
+    process: what it calls in turn could change without our noticing.
+    """
+    filled, ours = _fill(template, functions)
+    return _compile(filled, filled.__name__) if ours else numba.njit(**_OPTIONS)(filled)
+
+
+@functools.cache
+def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
+    """Like `specialise`, for a part of other kernels: always inlined, with no cache of its own."""
+    return inline(_fill(template, functions)[0])

@@ -1,0 +1,73 @@
+"""Clusters as bit masks: leaf i belongs to cluster `mask` if bit i of `mask` is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, kernel
+from palmette.labels import leaf_index, leaf_numbers
+
+__all__ = ["Cluster", "cluster_mask", "cluster_members", "cluster_sizes", "lowest_leaf", "size_of"]
+
+#: How a person names a cluster: leaf indices, or labels.
+Cluster: TypeAlias = Iterable[int | str]
+
+_ONE = np.uint64(1)
+
+
+@inline
+def size_of(mask):
+    """|S|: the number of set bits of a 64-bit mask."""
+    x = np.uint64(mask)
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@inline
+def lowest_leaf(mask):
+    """The mask that holds only the lowest leaf of `mask`, both unsigned."""
+    return mask & (~mask + _ONE)
+
+
+@kernel
+def _fill_sizes(out):
+    for mask in range(out.size):
+        out[mask] = size_of(mask)
+
+
+def cluster_sizes(n: int) -> npt.NDArray[np.uint8]:
+    """The sizes of all 2^n clusters, by mask.
+
+    >>> cluster_sizes(3)
+    array([0, 1, 1, 2, 1, 2, 2, 3], dtype=uint8)
+    """
+    sizes = np.empty(1 << n, dtype=np.uint8)
+    _fill_sizes(sizes)
+    return sizes
+
+
+def cluster_members(mask: int) -> tuple[int, ...]:
+    """The leaves of a cluster, in increasing order.
+
+    >>> cluster_members(0b1101)
+    (0, 2, 3)
+    """
+    return tuple(i for i in range(int(mask).bit_length()) if mask >> i & 1)
+
+
+def cluster_mask(cluster: Cluster, labels: Sequence[str]) -> int:
+    """The bit mask of a cluster given by leaf indices (integers) or by labels (strings).
+
+    >>> cluster_mask(["a", "c"], labels=("a", "b", "c")), cluster_mask([1], labels=("a", "b", "c"))
+    (5, 2)
+    """
+    leaves = leaf_numbers(cluster, leaf_index(labels))
+    if not leaves:
+        raise ValueError("the cluster is empty; a cluster holds at least one leaf")
+    return sum(1 << leaf for leaf in leaves)

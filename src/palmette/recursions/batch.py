@@ -1,0 +1,134 @@
+"""Many small problems in one compiled call: log Z, log M and the best hierarchy of each, over ragged arrays.
+
+Problem i has the leaves offsets[i] … offsets[i + 1] − 1, hence n_i − 1 merges, which begin at row offsets[i] − i.
+It is solved from start to end by one thread, in work arrays that every problem of the slice uses anew.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numba
+import numpy as np
+
+from palmette._jit import specialise
+from palmette.clusters import lowest_leaf, size_of
+from palmette.models.base import SplitModel
+from palmette.models.features import _double_block, _start_block, feature_loader
+from palmette.recursions.inside import solve_all
+from palmette.recursions.splits import ZERO, next_subset
+
+__all__ = ["batch_kernel", "inlined"]
+
+_BLOCK = 10  # clusters are tabulated in blocks of 2^10
+
+features: Any = None  # a model's, put in by `specialise`, as are all of these
+score: Any = None
+load: Any = None
+log_psi: Any = None
+tabulate: Any = None
+solve: Any = None
+trace: Any = None
+
+
+@functools.cache
+def inlined(function: Any) -> Any:
+    """The same compiled function, inlined wherever it is called.
+
+    LLVM leaves a long function out of line; then each call counts references to the arrays it is given, by atomic
+    instructions, which costs more than most scores do.
+    """
+    return numba.jit(**{**function.targetoptions, "forceinline": True})(function.py_func)
+
+
+def _log_psi(data, P, L, R):
+    return score(data[0], load(data[1], P), load(data[1], L), load(data[1], R))
+
+
+def _tabulate(theta, additive, pairwise, sums, pairs, rows, one, table):
+    # table[:, S] = the features of S, for all clusters S of one problem.
+    n = additive.shape[0]
+    low = min(n, _BLOCK)
+    for block in range(1 << (n - low)):
+        high = block << low
+        _start_block(high, additive, pairwise, sums, pairs)
+        _double_block(high, low, additive, pairwise, sums, pairs, rows)
+        for s in range(1 << low):
+            if high | s:
+                features(theta, n, size_of(high | s), sums[s], pairs[s], one)
+                for c in range(one.size):
+                    table[c, high | s] = one[c]
+
+
+def _trace(data, M, n, masks, children):
+    # The best split of each cluster on the way down, found again: nothing was stored. Node n + i is masks[i].
+    masks[n - 2] = (1 << n) - 1
+    unnamed = n - 2  # inner nodes are numbered from the root down, so children come before parents
+    for i in range(n - 2, -1, -1):
+        P = np.uint64(masks[i])
+        lowest = lowest_leaf(P)
+        others = P ^ lowest
+        left = lowest
+        best = -np.inf
+        sub = ZERO
+        while sub != others:
+            L = lowest | sub
+            value = log_psi(data, P, L, P ^ L) + (M[L] + M[P ^ L])
+            if value > best:  # of equal ones the lowest mask stays
+                best = value
+                left = L
+            sub = next_subset(sub, others)
+        for side in range(2):
+            part = left if side == 0 else P ^ left
+            if part & (part - np.uint64(1)):
+                unnamed -= 1
+                masks[unnamed] = part
+                children[i, side] = n + unnamed
+            else:
+                children[i, side] = size_of(part - np.uint64(1))  # the number of its only leaf
+
+
+def _solve_problems(theta, offsets, additive, pair_offsets, pairwise, p, k, first, last, log_z, log_m, children):
+    largest = 1
+    for i in range(first, last):
+        largest = max(largest, offsets[i + 1] - offsets[i])
+    low = min(largest, _BLOCK)
+    sums = np.empty((1 << low, additive.shape[1]))
+    pairs = np.empty((1 << low, p))
+    rows = np.empty(1 << low)
+    one = np.empty(k)
+    work = np.empty(k << largest)
+    Z = np.empty(1 << largest)
+    M = np.empty(1 << largest)
+    masks = np.empty(largest, np.uint64)
+    allowed = np.empty(0, np.uint8)
+    for i in range(first, last):
+        n = offsets[i + 1] - offsets[i]
+        own = theta[i if theta.shape[0] > 1 else 0]
+        matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
+        table = work[: k << n].reshape(k, 1 << n)
+        tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, sums, pairs, rows, one, table)
+        solve((own, table), allowed, n, Z, M)
+        full = (1 << n) - 1
+        log_z[i] = Z[full]
+        log_m[i] = M[full]
+        if n > 1 and M[full] > -np.inf:
+            trace((own, table), M, n, masks, children[offsets[i] - i : offsets[i + 1] - i - 1])
+
+
+def batch_kernel(model: SplitModel) -> Any:
+    """The kernel (θ, offsets, additive, pair offsets, pairwise, p, k, first, last, log Z, log M, children) for a model.
+
+    It solves the problems first … last − 1. θ is (N, m), or (1, m) if all share it; the p matrices of problem i are
+    the entries pair_offsets[i] … pair_offsets[i + 1] − 1 of `pairwise`. A problem without a hierarchy of non-zero
+    potential gets −inf, and its rows of `children` are left alone.
+    """
+    loader = inlined(feature_loader(model.n_features))
+    potential = inlined(specialise(_log_psi, score=inlined(model.score), load=loader))
+    return specialise(
+        _solve_problems,
+        tabulate=specialise(_tabulate, features=inlined(model.features)),
+        solve=specialise(solve_all, log_psi=potential),
+        trace=specialise(_trace, log_psi=potential),
+    )

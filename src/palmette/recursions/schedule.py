@@ -1,0 +1,88 @@
+"""Many short compiled calls on a few threads.
+
+Kernels release the GIL and take a slice of the work, so threads share it; each slice is short, so Ctrl-C is served
+between two of them. Every number is computed by one slice in one order: results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.progress import Progress
+
+__all__ = ["Workers", "default_threads"]
+
+Result = TypeVar("Result")
+
+_LONGEST = 4e7  # units of work in one slice, about a nanosecond each: far below a second
+_SHORTEST = 2e5  # below this a slice is not worth handing to another thread
+
+
+def default_threads() -> int:
+    """The number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """A pool of threads for the length of one pass: made anew each time, so that none is left to a forked child."""
+
+    def __init__(self, threads: int, progress: Progress) -> None:
+        self.threads = threads
+        self._progress = progress
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._progress.close()
+
+    def run(self, call: Callable[[int, int], Result], work: npt.NDArray[np.float64]) -> list[Result]:
+        """call(first, last) over consecutive slices of range(len(work)), each of about the same share of the work."""
+        if len(work) == 0:
+            return []
+        edges = self._edges(work)
+        done = np.concatenate([[0.0], np.cumsum(work)])
+        slices = list(itertools.pairwise(edges))
+        if self.threads == 1 or len(slices) == 1:
+            return [self._finish(call(a, b), done[b] - done[a]) for a, b in slices]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="palmette")
+        futures = [self._pool.submit(call, a, b) for a, b in slices]
+        self._await(futures, [done[b] - done[a] for a, b in slices])
+        return [future.result() for future in futures]
+
+    def _edges(self, work: npt.NDArray[np.float64]) -> list[int]:
+        total = float(work.sum())
+        grain = min(max(total / (8 * self.threads), _SHORTEST), _LONGEST)
+        pieces = max(1, int(np.ceil(total / grain)))
+        inner = np.searchsorted(np.cumsum(work), total * np.arange(1, pieces) / pieces)
+        return [0, *np.unique(inner[(inner > 0) & (inner < len(work))]).tolist(), len(work)]
+
+    def _await(self, futures: list[Future[Any]], amounts: list[float]) -> None:
+        amount = dict(zip(futures, amounts, strict=True))
+        pending = set(futures)
+        while pending:
+            # A timeout, so that the main thread wakes up for Ctrl-C and for the progress bar.
+            finished, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
+            self._progress.advance(sum(amount[future] for future in finished))
+            for future in finished:
+                future.result()
+
+    def _finish(self, result: Result, amount: float) -> Result:
+        self._progress.advance(amount)
+        return result

@@ -1,0 +1,325 @@
+"""The full trellis: all 2^n clusters of n leaves and all their splits, with the passes over them."""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import specialise
+from palmette.clusters import cluster_sizes
+from palmette.errors import TrellisTooLarge
+from palmette.models.base import Model
+from palmette.progress import Progress
+from palmette.recursions import inside, outside
+from palmette.recursions.schedule import Workers, default_threads
+from palmette.trellis.potentials import (
+    Potentials,
+    Separable,
+    potential_bytes,
+    separable_potentials,
+    tabulate_potentials,
+)
+from palmette.trellis.separable import SEGMENT_LEAVES, SeparablePasses
+
+__all__ = ["FullTrellis", "double_factorial", "n_splits"]
+
+Floats = npt.NDArray[np.float64]
+Masks = npt.NDArray[np.uint32]
+
+MOST_LEAVES = 30  # masks of one size are listed as 32-bit integers
+SERIAL = 12  # up to here one compiled call does everything: threads would cost more than they give
+
+
+def n_splits(n: int) -> int:
+    """(3^n − 2^(n+1) + 1) / 2: the splits of all clusters of n leaves.
+
+    >>> n_splits(3)
+    6
+    """
+    return int((3**n - 2 ** (n + 1) + 1) // 2)
+
+
+def double_factorial(n: int) -> int:
+    """N!! = n (n − 2) (n − 4) …; 1 for n ≤ 0.
+
+    >>> double_factorial(7)
+    105
+    """
+    return math.prod(range(n, 0, -2))
+
+
+class FullTrellis:
+    """All clusters of a model's leaves, or those that `allowed` flags; passes return tables of logarithms by mask."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        allowed: npt.NDArray[np.uint8] | None = None,
+        potentials: Potentials | None = None,
+        max_memory: int | None = None,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.model = model
+        self.n = model.n_leaves
+        self.max_memory = max_memory
+        self.threads = _check_threads(threads)
+        self.progress = progress
+        self.require(self.memory_needed)
+        self.allowed = np.empty(0, np.uint8) if allowed is None else allowed
+        self._potentials = potentials
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes for log Z and the MAP."""
+        return potential_bytes(self.model) + 30 * (1 << self.n)
+
+    def require(self, n_bytes: int) -> None:
+        """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
+        limit = self.max_memory if self.max_memory is not None else _default_memory()
+        if self.n <= MOST_LEAVES and n_bytes <= limit:
+            return
+        reason = f"at most {MOST_LEAVES} leaves are possible" if n_bytes <= limit else f"{_amount(limit)} are allowed"
+        raise TrellisTooLarge(
+            f"the full trellis over n = {self.n} leaves needs {_amount(n_bytes)}; {reason}. "
+            f"Raise max_memory, take fewer leaves, or use a sparse trellis, which holds only chosen clusters"
+        )
+
+    def specialised(self, template: Any, **functions: Any) -> Any:
+        """`template` compiled for this model's log ψ."""
+        return specialise(template, log_psi=self.potentials.log_psi, **functions)
+
+    @property
+    def data(self) -> Any:
+        """What the compiled log ψ reads."""
+        return self.potentials.data
+
+    @cached_property
+    def potentials(self) -> Potentials:
+        """The model, tabulated."""
+        if self._potentials is not None:
+            return self._potentials
+        with self.workers("tabulating clusters", 20.0 * 2**self.n) as workers:
+            return tabulate_potentials(self.model, workers)
+
+    def with_sums(self, u: Floats) -> FullTrellis:
+        """The same clusters with log ψ(L, R) = u(L) + u(R)."""
+        potentials = separable_potentials(np.zeros_like(u), u, np.ones(self.n + 1))
+        return FullTrellis(
+            self.model,
+            allowed=self.allowed,
+            potentials=potentials,
+            max_memory=self.max_memory,
+            threads=self.threads,
+            progress=self.progress,
+        )
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.uint8]:
+        """The size of every cluster, by mask."""
+        return cluster_sizes(self.n)
+
+    def clusters_of_size(self, k: int) -> Masks:
+        """The masks of k leaves, increasing."""
+        return np.flatnonzero(self.sizes == k).astype(np.uint32)
+
+    def workers(self, title: str, total: float) -> Workers:
+        """Threads for one pass, with a progress bar that counts up to `total`."""
+        return Workers(self.threads, Progress(f"{title}, n = {self.n}", total, self.progress))
+
+    @cached_property
+    def _separable(self) -> SeparablePasses | None:
+        data = self.data
+        return SeparablePasses(self, data) if isinstance(data, Separable) and self.n > SEGMENT_LEAVES else None
+
+    def inside(self) -> Floats:
+        """Log Z of every cluster; −inf where no hierarchy is possible."""
+        if self.n <= SERIAL:
+            return self.solve(self.n)[0]
+        if self._separable is not None:
+            return self._separable.inside()
+        return self._by_blocks("summing hierarchies", inside.inside_blocks, which=0)
+
+    def maximum(self) -> Floats:
+        """Log M of every cluster: the largest log potential of a hierarchy over it."""
+        if self.n <= SERIAL:
+            return self.solve(self.n)[1]
+        if self._separable is not None:
+            return self._separable.maximum()
+        return self._by_blocks("finding the best hierarchy", inside.max_blocks, which=1)
+
+    def _by_blocks(self, title: str, template: Any, which: int) -> Floats:
+        # Blocks of the four clusters that differ in leaves 0 and 1, by the size of what they share.
+        table = np.full(1 << self.n, -np.inf)
+        table[1 << np.arange(self.n)] = 0.0
+        table[:4] = self.solve(min(self.n, 2))[which]
+        kernel = self.specialised(template)
+        block_sizes = self.sizes[:: 1 << 2]
+        with self.workers(title, n_splits(self.n)) as workers:
+            for k in range(1, self.n - 1):
+                blocks = np.flatnonzero(block_sizes == k).astype(np.uint32)
+                self._over(workers, kernel, blocks, 4.5 * 2.0**k, table)
+        return table
+
+    def _over(self, workers: Workers, kernel: Any, masks: Masks, work: float, *tables: Any) -> None:
+        # kernel(data, allowed, masks, *tables) on slices of the masks, each of which costs `work`.
+        def call(first: int, last: int) -> None:
+            kernel(self.data, self.allowed, masks[first:last], *tables)
+
+        workers.run(call, np.full(len(masks), work))
+
+    def outside(self, Z: Floats) -> Floats:
+        """μ: the probability that each cluster occurs."""
+        self.require(self.memory_needed + 24 * (1 << self.n))
+        if self.n > SERIAL and self._separable is not None and self._separable.is_safe:
+            return self._separable.outside(Z)[0]
+        mu = np.zeros(1 << self.n)
+        mu[-1] = 1.0
+        log_weight = np.full(1 << self.n, -np.inf)
+        log_weight[-1] = -Z[-1]
+        with self.workers("cluster probabilities", 2.0 * n_splits(self.n)) as workers:
+            for k in range(self.n - 1, 0, -1):
+                masks = self.clusters_of_size(k)
+                self._gather(workers, Z, log_weight, masks, mu)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    log_weight[masks] = np.where(mu[masks] > 0.0, np.log(mu[masks]) - Z[masks], -np.inf)
+        return _as_probabilities(mu)
+
+    def parent_sizes(self, Z: Floats, mu: Floats) -> Floats:
+        """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""
+        if self.n > SERIAL and self._separable is not None and self._separable.is_safe:
+            return self._separable.outside(Z)[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_weight = np.where(mu > 0.0, np.log(mu * self.sizes) - Z, -np.inf)
+        nu = np.zeros(1 << self.n)
+        masks = np.arange(1, (1 << self.n) - 1, dtype=np.uint32)
+        with self.workers("sizes of parents", 2.0 * n_splits(self.n)) as workers:
+            self._gather(workers, Z, log_weight, masks, nu)
+        return nu
+
+    def _gather(self, workers: Workers, Z: Floats, log_weight: Floats, masks: Masks, out: Floats) -> None:
+        kernel = self.specialised(outside.gather_clusters)
+        work = 2.0 ** (self.n - self.sizes[masks].astype(np.float64))
+        workers.run(lambda a, b: kernel(self.data, Z, log_weight, masks[a:b], out), work)
+
+    def expectation(self, kernel: Any, arguments: tuple[Any, ...], mu: Floats, least: float = 0.0) -> float:
+        """Σ μ(P)·f(P) over the P of two leaves or more with μ(P) > least, where kernel(*arguments, masks, out) is f."""
+        masks = np.flatnonzero((mu > least) & (self.sizes >= 2)).astype(np.uint32)
+        values = np.zeros(len(masks))
+        work = 3.0 * 2.0 ** (self.sizes[masks].astype(np.float64) - 1)
+        with self.workers("taking an expectation", float(work.sum())) as workers:
+            workers.run(lambda a, b: kernel(*arguments, masks[a:b], values[a:b]), work)
+        return float(np.sum(mu[masks] * values))
+
+    def pair_sums(self, values: Floats) -> Floats:
+        """(n, n): Σ values[C] over the clusters that hold both i and j; the diagonal is not filled."""
+        edges = np.linspace(0, 1 << self.n, min(64, 1 << self.n) + 1).astype(np.int64)  # whatever the threads
+        parts = np.zeros((len(edges) - 1, self.n, self.n))
+
+        def add(first: int, last: int) -> None:
+            for i in range(first, last):
+                outside.pair_sums(values, edges[i], edges[i + 1], parts[i])
+
+        with self.workers("adding up pairs", 64.0 * (1 << self.n)) as workers:
+            workers.run(add, np.full(len(parts), (64.0 * (1 << self.n)) / len(parts)))
+        upper: Floats = parts.sum(axis=0)
+        return upper + upper.T
+
+    def splits(self, mask: int, V: Floats) -> tuple[Masks, Floats]:
+        """L and log ψ(L, R) + V(L) + V(R) of every split of a cluster, by increasing L, which holds its lowest leaf."""
+        size = int(mask).bit_count()
+        left = np.empty(2 ** (size - 1) - 1, dtype=np.uint32)
+        values = np.empty(len(left))
+        self.specialised(inside.split_values)(self.data, V, np.uint64(mask), left, values)
+        return left, values
+
+    def best_masks(self, M: Floats) -> list[int]:
+        """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left mask."""
+        masks = []
+        stack = [(1 << self.n) - 1]
+        while stack:
+            mask = stack.pop()
+            if mask & (mask - 1):
+                masks.append(mask)
+                left, values = self.splits(mask, M)
+                best = int(left[np.argmax(values)])
+                stack += [best, mask ^ best]
+        return masks
+
+    def log_psi(
+        self, parent: npt.NDArray[np.uint64], left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]
+    ) -> Floats:
+        """Log ψ of each of these splits."""
+        out = np.empty(len(parent))
+        self.specialised(inside.listed_log_psi)(self.data, parent, left, right, out)
+        return out
+
+    def count(self) -> int:
+        """The number of hierarchies of non-zero potential, exactly."""
+        if not self.model.may_forbid and len(self.allowed) == 0:
+            return double_factorial(2 * self.n - 3)
+        residues = {0: self._count_modulo(0)}
+        # (2n − 3)!! passes 2^64 at n = 18 and 2^126 beyond n = 29: then two primes more tell the number.
+        if self.n > 17:
+            for prime in (4294967291, 4294967279):
+                residues[prime] = self._count_modulo(prime)
+        return _chinese_remainder(residues)
+
+    def _count_modulo(self, modulus: int) -> int:
+        kernel = self.specialised(inside.count_clusters)
+        counts = np.zeros(1 << self.n, dtype=np.uint64)
+        counts[1 << np.arange(self.n)] = 1
+        with self.workers("counting hierarchies", 3.0 * n_splits(self.n)) as workers:
+            for k in range(2, self.n + 1):
+                self._over(workers, kernel, self.clusters_of_size(k), 3.0 * 2.0 ** (k - 1), np.uint64(modulus), counts)
+        return int(counts[-1])
+
+    def solve(self, n: int) -> tuple[Floats, Floats]:
+        """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
+        Z, M = np.empty(1 << n), np.empty(1 << n)
+        self.specialised(inside.solve_all)(self.data, self.allowed, n, Z, M)
+        return Z, M
+
+
+def _as_probabilities(mu: Floats) -> Floats:
+    # Rounding may leave a sum a few units in the last place above 1.
+    mu[0] = 0.0
+    return np.minimum(mu, 1.0, out=mu)
+
+
+def _chinese_remainder(residues: dict[int, int]) -> int:
+    value, modulus = 0, 1
+    for m, residue in residues.items():
+        m = m or 1 << 64
+        value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
+        modulus *= m
+    return value
+
+
+def _check_threads(threads: int | None) -> int:
+    if threads is None:
+        return default_threads()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1, or None for all processors")
+    return threads
+
+
+def _default_memory() -> int:
+    try:
+        return int(0.75 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # not a POSIX system
+        return 8 * 2**30
+
+
+def _amount(n_bytes: float) -> str:
+    for unit in ("bytes", "KB", "MB", "GB", "TB", "PB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} EB"

@@ -1,0 +1,132 @@
+"""A model on the full trellis: the tables from which log ψ of any split is read, and the compiled reader."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, specialise_inline
+from palmette.clusters import lowest_leaf, size_of
+from palmette.models.base import Model, SeparableModel, SplitModel
+from palmette.models.features import feature_loader, size_features, subset_features
+from palmette.models.split_function import SplitFunction
+from palmette.recursions.schedule import Workers
+
+__all__ = ["Potentials", "Separable", "potential_bytes", "separable_potentials", "tabulate_potentials"]
+
+Floats = npt.NDArray[np.float64]
+
+score: Any = None  # a model's, put in by `specialise`
+load: Any = None
+
+_BLOCK = 10  # clusters are tabulated in blocks of 2^10
+_ONE = np.uint64(1)
+
+
+class Separable(NamedTuple):
+    """log ψ = a[P] + b[|P|]·(u[L] + u[R])."""
+
+    a: Floats
+    u: Floats
+    b: Floats
+
+
+class Potentials(NamedTuple):
+    """`log_psi(data, P, L, R)` is compiled; `data` is a tuple of arrays."""
+
+    log_psi: Any
+    data: Any
+
+
+@inline
+def _separable_log_psi(data, P, L, R):
+    return data[0][P] + data[2][size_of(P)] * (data[1][L] + data[1][R])
+
+
+def _feature_log_psi(data, P, L, R):
+    return score(data[0], load(data[1], P), load(data[1], L), load(data[1], R))
+
+
+@inline
+def _tabled_log_psi(data, P, L, R):
+    # The splits of P are stored by increasing L ∋ lowest leaf: the rank of L is its bits at the places of P, packed.
+    starts, values = data
+    lowest = lowest_leaf(P)
+    inner = L if L & lowest else R
+    rank = np.uint64(0)
+    bit = _ONE
+    others = P ^ lowest
+    while others:
+        leaf = lowest_leaf(others)
+        if inner & leaf:
+            rank |= bit
+        bit <<= _ONE
+        others ^= leaf
+    return values[starts[P] + rank]
+
+
+def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
+    """Log ψ = a[P] + b[|P|]·(u[L] + u[R]) from its tables, by mask (a, u) and by size (b)."""
+    return Potentials(_separable_log_psi, Separable(a, u, b))
+
+
+def potential_bytes(model: Model) -> int:
+    """What `tabulate_potentials` will keep."""
+    n = model.n_leaves
+    if isinstance(model, SeparableModel):
+        return 16 * (1 << n)
+    if isinstance(model, SplitModel):
+        return 8 * model.n_features * (1 << n)
+    return int(4 * 3**n) + 8 * (1 << n)
+
+
+def tabulate_potentials(model: Model, workers: Workers) -> Potentials:
+    """Fill the tables that `model` needs for all 2^n clusters."""
+    if isinstance(model, SeparableModel):
+        a, u = _fill(model, workers, n_rows=2)
+        b = np.ascontiguousarray(size_features(model)[:, 2])  # b depends on the size only
+        return separable_potentials(a, u, b)
+    if isinstance(model, SplitModel):
+        loader = feature_loader(model.n_features)
+        log_psi = specialise_inline(_feature_log_psi, score=model.score, load=loader)
+        return Potentials(log_psi, (model.theta, _fill(model, workers, model.n_features)))
+    if isinstance(model, SplitFunction):
+        return Potentials(_tabled_log_psi, _split_table(model))
+    raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+
+
+def _fill(model: SplitModel, workers: Workers, n_rows: int) -> Floats:
+    low = min(_BLOCK, model.n_leaves)
+    table = np.empty((n_rows, 1 << model.n_leaves))
+    table[:, 0] = 0.0
+    tabulate = subset_features(model)
+    fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
+    work = np.full(1 << (model.n_leaves - low), 20.0 * 2**low)
+    workers.run(lambda first, last: tabulate(*fixed, first, last, table), work)
+    return table
+
+
+def _split_table(model: SplitFunction) -> tuple[npt.NDArray[np.int64], Floats]:
+    n = model.n_leaves
+    sizes = np.bitwise_count(np.arange(1 << n, dtype=np.uint32)).astype(np.int64)
+    lengths = np.where(sizes >= 1, 2 ** np.maximum(sizes - 1, 0) - 1, 0)
+    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+    values = np.empty(int(lengths.sum()))
+    for mask in range(1, 1 << n):
+        if lengths[mask]:
+            left = _lefts(mask)
+            values[starts[mask] : starts[mask] + lengths[mask]] = model.log_potentials(left, mask ^ left)
+    return starts, values
+
+
+def _lefts(mask: int) -> npt.NDArray[np.int64]:
+    # All L ∋ lowest leaf of mask, L ≠ mask, in increasing order.
+    lefts = np.array([mask & -mask], dtype=np.int64)
+    others = mask & (mask - 1)
+    while others:
+        leaf = others & -others
+        lefts = np.concatenate([lefts, lefts | leaf])
+        others ^= leaf
+    return lefts[:-1]
