@@ -1,0 +1,62 @@
+"""Hierarchies from clusters: of masks that nest, and of the clusters that a distribution believes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.clusters import cluster_members
+from palmette.hierarchy import Hierarchy
+
+__all__ = ["consensus", "hierarchy_of_masks"]
+
+
+def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
+    """The hierarchy whose clusters of two leaves or more are these nested masks and the root."""
+    n = len(labels)
+    node_of = list(range(n))  # the largest cluster so far that each leaf belongs to
+    parents = [-1] * n
+    for mask in sorted({int(mask) for mask in masks} | {(1 << n) - 1}, key=lambda m: (m.bit_count(), m)):
+        if mask.bit_count() < 2:
+            continue
+        node = len(parents)
+        parents.append(-1)
+        for leaf in cluster_members(mask):
+            if node_of[leaf] != node:
+                parents[node_of[leaf]] = node
+                node_of[leaf] = node
+    return Hierarchy.from_parents(parents, labels)
+
+
+def consensus(
+    masks: npt.NDArray[np.integer],
+    probabilities: npt.NDArray[np.float64],
+    labels: tuple[str, ...],
+    threshold: float,
+) -> Hierarchy:
+    """The hierarchy of the clusters with probability strictly above `threshold`; its support are their probabilities.
+
+    Above one half no two of them can cross. Below, they are added by falling probability, each if it crosses none
+    of those already there.
+    """
+    if not 0.0 <= threshold < 1.0:
+        raise ValueError(f"threshold is {threshold}; expected a probability of at least 0 and below 1")
+    n = len(labels)
+    # A probability of exactly the threshold may come out a few units in the last place above it.
+    above = probabilities > threshold + 1e-12
+    chosen: dict[int, float] = {(1 << n) - 1: 1.0}
+    masks, probabilities = masks[above], probabilities[above]
+    for i in np.lexsort((masks, np.bitwise_count(masks), -probabilities)):
+        mask = int(masks[i])
+        if mask.bit_count() >= 2 and not any(_crosses(mask, other) for other in chosen):
+            chosen[mask] = float(probabilities[i])
+    hierarchy = hierarchy_of_masks(chosen, labels)
+    support = [chosen.get(int(mask), np.nan) for mask in hierarchy.cluster_masks()]
+    return Hierarchy.from_parents(hierarchy.parents, labels, support=support)
+
+
+def _crosses(one: int, other: int) -> bool:
+    shared = one & other
+    return shared not in (0, one, other)

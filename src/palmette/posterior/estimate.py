@@ -1,0 +1,35 @@
+"""A number that says how far it is to be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Estimate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, and its kind: exact, a lower bound, or an estimate with a standard error.
+
+    >>> Estimate(0.25, "estimate", 0.01)
+    Estimate(0.25 ± 0.01)
+    >>> float(Estimate(3, "bound"))
+    3.0
+    """
+
+    value: float
+    kind: Literal["exact", "bound", "estimate"]
+    standard_error: float = 0.0
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        match self.kind:
+            case "exact":
+                return f"Estimate({self.value:.6g}, exact)"
+            case "bound":
+                return f"Estimate(at least {self.value:.6g})"
+            case "estimate":
+                return f"Estimate({self.value:.6g} ± {self.standard_error:.2g})"

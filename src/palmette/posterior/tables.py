@@ -1,0 +1,130 @@
+"""Answers that are tables: rows on demand, a readable print, pandas if it is there."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.clusters import cluster_members
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["ClusterRow", "SplitRow", "Table", "cluster_table", "split_table"]
+
+Row = TypeVar("Row", bound=tuple)  # type: ignore[type-arg]
+
+_SHOWN = 20
+
+
+class ClusterRow(NamedTuple):
+    """A cluster, by the labels of its members, and the probability that it occurs."""
+
+    members: tuple[str, ...]
+    size: int
+    probability: float
+
+
+class SplitRow(NamedTuple):
+    """One way to split a cluster, and its probability given that the cluster occurs."""
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    probability: float
+
+
+class Table(Sequence[Row], Generic[Row]):
+    """A sequence of named rows, each made when it is asked for."""
+
+    def __init__(self, row_type: type[Row], row: Callable[[int], Row], length: int) -> None:
+        self._row_type = row_type
+        self._row = row
+        self._length = length
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._row_type._fields)  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(self._length))]
+        return self._row(range(self._length)[index])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table as a pandas DataFrame."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install pandas") from None
+        return pandas.DataFrame(list(self), columns=list(self.columns))
+
+    def __repr__(self) -> str:
+        cells = [self.columns, *(tuple(_text(cell) for cell in row) for row in self[:_SHOWN])]
+        widths = [max(len(row[c]) for row in cells) for c in range(len(self.columns))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        return "\n".join(lines + self._rest())
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        rows = ["".join(f"<td>{html.escape(_text(cell))}</td>" for cell in row) for row in self[:_SHOWN]]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        rest = "".join(f"<caption>{html.escape(line)}</caption>" for line in self._rest())
+        return f"<table>{rest}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _rest(self) -> list[str]:
+        return [f"… and {self._length - _SHOWN} more rows"] if self._length > _SHOWN else []
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, tuple):
+        return "{" + ", ".join(repr(label)[1:-1] for label in cell) + "}"  # a newline in a label stays on its line
+    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+
+
+def cluster_table(
+    masks: npt.NDArray[np.integer], probabilities: npt.NDArray[np.float64], labels: tuple[str, ...]
+) -> Table[ClusterRow]:
+    """Clusters by falling probability; among equals the smaller one first, then the lower mask."""
+    sizes = np.bitwise_count(masks)
+    order = np.lexsort((masks, sizes, -probabilities))
+
+    def row(i: int) -> ClusterRow:
+        j = order[i]
+        return ClusterRow(_named(int(masks[j]), labels), int(sizes[j]), float(probabilities[j]))
+
+    return Table(ClusterRow, row, len(masks))
+
+
+def split_table(
+    cluster: int,
+    left: npt.NDArray[np.integer],
+    probabilities: npt.NDArray[np.float64],
+    labels: tuple[str, ...],
+) -> Table[SplitRow]:
+    """The splits of one cluster by falling probability; among equals the lower left mask first."""
+    order = np.lexsort((left, -probabilities))
+
+    def row(i: int) -> SplitRow:
+        j = order[i]
+        mask = int(left[j])
+        return SplitRow(_named(mask, labels), _named(cluster ^ mask, labels), float(probabilities[j]))
+
+    return Table(SplitRow, row, len(left))
+
+
+def _named(mask: int, labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(labels[i] for i in cluster_members(mask))

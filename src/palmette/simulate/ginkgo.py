@@ -1,0 +1,193 @@
+"""Ginkgo jets: many showers in a few arrays, with the hierarchies that made them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._immutable import read_only
+from palmette.hierarchy import Hierarchy
+from palmette.models.particles import LARGEST, check_positive
+from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simulate_showers
+
+__all__ = ["GinkgoJets", "Jet", "ginkgo"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_UNBOUNDED = np.iinfo(np.int64).max
+_CHUNK = 8192  # jets per kernel call; Ctrl-C is heard in between
+
+#: What the presets stand for; `root_rate` is `rate` where it is not named.
+_PRESETS: dict[str, dict[str, float]] = {
+    "qcd": {"momentum": 400.0, "mass": 30.0, "rate": 1.5, "t_cut": 16.0},
+    "w": {"momentum": 400.0, "mass": 80.0, "rate": 1.5, "root_rate": 3.0, "t_cut": 16.0},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Jet:
+    """The particles of one shower, and how they came about."""
+
+    momenta: Floats  #: (n, 4): E, px, py, pz of each particle
+    children: Ints  #: (n − 1, 2): the true splits; row i holds the children of node n + i
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of particles."""
+        return len(self.momenta)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The true hierarchy."""
+        return Hierarchy.from_merges(self.children)
+
+
+@dataclass(frozen=True, eq=False)
+class GinkgoJets(Sequence[Jet]):
+    """Many showers in a few arrays; item i is made on demand, and slices are `GinkgoJets` again."""
+
+    momenta: Floats  #: (N, 4): E, px, py, pz of the particles of all jets, one jet after another
+    offsets: Ints  #: (n_jets + 1,): jet i is the rows offsets[i] to offsets[i + 1]
+    children: Ints  #: (N − n_jets, 2): the true splits of all jets, one jet after another
+    rate: float
+    root_rate: float
+    t_cut: float
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Jet]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Jet: ...
+    @overload
+    def __getitem__(self, index: slice) -> GinkgoJets: ...
+    def __getitem__(self, index: int | slice) -> Jet | GinkgoJets:
+        if isinstance(index, slice):
+            return self._gather([self[i] for i in range(len(self))[index]])
+        i = range(len(self))[index]
+        start, stop = self.offsets[i], self.offsets[i + 1]
+        return Jet(self.momenta[start:stop], self.children[start - i : stop - i - 1])
+
+    def _gather(self, jets: list[Jet]) -> GinkgoJets:
+        momenta = np.concatenate([np.empty((0, 4)), *(jet.momenta for jet in jets)])
+        children = np.concatenate([np.empty((0, 2), np.int64), *(jet.children for jet in jets)])
+        sizes = np.array([jet.n_leaves for jet in jets], np.int64)
+        law = {"rate": self.rate, "root_rate": self.root_rate, "t_cut": self.t_cut}
+        return _pack(sizes, momenta, children, law)
+
+    @property
+    def n_leaves(self) -> Ints:
+        """(n_jets,): number of particles of each jet."""
+        return np.diff(self.offsets)
+
+    @property
+    def hierarchies(self) -> list[Hierarchy]:
+        """The true hierarchy of each jet."""
+        return [jet.hierarchy for jet in self]
+
+    def __repr__(self) -> str:
+        return f"GinkgoJets(n_jets={len(self)}, n_particles={len(self.momenta)})"
+
+
+def ginkgo(
+    n_jets: int,
+    *,
+    preset: str | None = "qcd",
+    momentum: npt.ArrayLike | None = None,
+    mass: float | None = None,
+    rate: float | None = None,
+    root_rate: float | None = None,
+    t_cut: float | None = None,
+    min_leaves: int | None = None,
+    max_leaves: int | None = None,
+    rng: Any = None,
+) -> GinkgoJets:
+    """`n_jets` independent showers, each with its true hierarchy.
+
+    The preset "qcd" has |p| = 400 along (1, 1, 1), mass 30, rate 1.5 and t_cut 16; "w" has mass 80 and
+    root_rate 3. Whatever else is given takes the place of the preset's value; with `preset=None` give
+    momentum, mass, rate and t_cut. `momentum` is a magnitude, along (1, 1, 1), or a vector of three;
+    `root_rate` is `rate` unless given. Showers with fewer than `min_leaves` or more than `max_leaves`
+    particles are drawn anew. Leaves are numbered as the shower is walked depth first.
+
+    Jet i depends on the seed, the parameters and i only: asking for more jets does not change the first ones.
+
+    >>> jets = ginkgo(1000, rng=1)
+    >>> jets
+    GinkgoJets(n_jets=1000, n_particles=7597)
+    >>> jets[0].hierarchy == ginkgo(1, rng=1)[0].hierarchy
+    True
+    """
+    given = {"momentum": momentum, "mass": mass, "rate": rate, "root_rate": root_rate, "t_cut": t_cut}
+    values = _with_preset(preset, {name: value for name, value in given.items() if value is not None})
+    law = {name: check_positive(name, values[name]) for name in ("rate", "root_rate", "t_cut")}
+    mass = check_positive("mass", values["mass"])
+    start = _start(values["momentum"], mass)
+    fewest = 1 if min_leaves is None else _check_integer("min_leaves", min_leaves, 1)
+    most = _UNBOUNDED if max_leaves is None else _check_integer("max_leaves", max_leaves, fewest)
+    n_jets = _check_integer("n_jets", n_jets, 0)
+    seed = np.random.default_rng(rng).integers(0, 2**64, dtype=np.uint64)
+    rates = np.array([law["root_rate"], law["rate"]])
+    parts = []
+    for first in range(0, max(n_jets, 1), _CHUNK):
+        last = min(first + _CHUNK, n_jets)
+        parts.append(simulate_showers(seed, first, last, start, mass**2, rates, law["t_cut"], fewest, most))
+        _check_sizes(first, parts[-1][0])
+    sizes, momenta, children = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return _pack(sizes, momenta, children, law)
+
+
+def _pack(sizes: Ints, momenta: Floats, children: Ints, law: dict[str, float]) -> GinkgoJets:
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return GinkgoJets(read_only(momenta), read_only(offsets), read_only(children), **law)
+
+
+def _with_preset(preset: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    if preset is not None and preset not in _PRESETS:
+        raise ValueError(f"preset is {preset!r}; choose one of {', '.join(map(repr, _PRESETS))}, or None")
+    values = given if preset is None else {**_PRESETS[preset], **given}
+    missing = [name for name in _PRESETS["qcd"] if name not in values]
+    if missing:
+        raise ValueError(f"without a preset, momentum, mass, rate and t_cut are needed; give {', '.join(missing)}")
+    return {"root_rate": values["rate"], **values}
+
+
+def _start(momentum: npt.ArrayLike, mass: float) -> Floats:
+    try:
+        vector = np.array(momentum, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"momentum must be a number or three numbers, not {momentum!r}") from None
+    if vector.shape not in ((), (3,)) or not (np.abs(vector) <= LARGEST).all() or (vector.ndim == 0 and vector < 0):
+        raise ValueError(f"momentum is {momentum!r}; expected a magnitude of at least 0, or a vector (px, py, pz)")
+    if vector.ndim == 0:
+        vector = np.full(3, vector / math.sqrt(3))
+    return np.array([math.hypot(mass, *vector), *vector])
+
+
+def _check_integer(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}")
+    return int(value)
+
+
+def _check_sizes(first: int, sizes: Ints) -> None:
+    failed = np.flatnonzero(sizes < 0)
+    if len(failed) == 0:
+        return
+    jet = first + int(failed[0])
+    if sizes[failed[0]] == TOO_MANY_LEAVES:
+        raise ValueError(f"jet {jet} grew beyond {CAPACITY} particles; raise t_cut, lower mass, or give max_leaves")
+    raise ValueError(
+        f"none of {ATTEMPTS} showers drawn for jet {jet} had a number of particles between min_leaves and "
+        "max_leaves; widen these bounds, or change mass, rate or t_cut"
+    )

@@ -1,0 +1,115 @@
+"""Models of every kind beside their plain formulas, made by Hypothesis, awkward ones included."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from numba import njit
+from oracle import Oracle, correlation, dasgupta, sum_of_squares
+
+import palmette as pal
+from palmette.models import Model, SplitModel
+
+
+class Case(NamedTuple):
+    model: Model
+    oracle: Oracle
+
+    @property
+    def scale(self) -> float:
+        """How large the numbers are that an answer is the difference of."""
+        finite = self.oracle.log_potentials[np.isfinite(self.oracle.log_potentials)]
+        return float(np.abs(finite).max(initial=1.0)) * max(1, self.model.n_leaves)
+
+    @property
+    def tolerance(self) -> float:
+        return 1e-10 + 1e-14 * self.scale
+
+
+BETAS = st.sampled_from([0.0, 0.05, 1.0, 7.5, 1e3, 1e6])
+# Halves tie exactly and sum exactly; the others do neither.
+WEIGHTS = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]) | st.floats(0.0, 2.0)
+
+
+class Tilted(SplitModel):
+    """A user's model: log ψ = −θ₀·|gap between the means| + 0.1·(pair sum across), forbidden if the gap is below θ₁."""
+
+    n_features = 2
+
+    @staticmethod
+    def features(theta: Any, n: int, size: int, sums: Any, pairs: Any, out: Any) -> None:
+        out[0] = sums[0] / size
+        out[1] = pairs[0] + size
+
+    @staticmethod
+    @njit
+    def score(theta: Any, parent: Any, left: Any, right: Any) -> float:
+        gap = abs(left[0] - right[0])
+        if gap < theta[1]:
+            return -np.inf
+        return -theta[0] * gap + 0.1 * (parent[1] - left[1] - right[1])
+
+
+def symmetric(draw: Any, n: int, entries: st.SearchStrategy[float]) -> np.ndarray:
+    matrix = np.zeros((n, n))
+    values = draw(st.lists(entries, min_size=n * (n - 1) // 2, max_size=n * (n - 1) // 2))
+    matrix[np.triu_indices(n, 1)] = values
+    return matrix + matrix.T
+
+
+@st.composite
+def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsft") -> Case:
+    """kinds: u uniform, d Dasgupta, c correlation, s sums of squares, f split function, t a user's model."""
+    n = draw(st.integers(1, max_leaves))
+    kind = draw(st.sampled_from(kinds))
+    beta = draw(BETAS)
+    if kind == "u":
+        return Case(pal.models.Uniform(n), Oracle(n, lambda left, right: 0.0))
+    if kind == "d":
+        w = symmetric(draw, n, WEIGHTS)
+        return Case(pal.models.Dasgupta(w, beta), Oracle(n, dasgupta(w, beta)))
+    if kind == "c":
+        w = symmetric(draw, n, WEIGHTS.map(lambda x: x - 1.0))
+        return Case(pal.models.Correlation(w, beta), Oracle(n, correlation(w, beta)))
+    if kind == "s":
+        row = st.lists(st.sampled_from([0.0, 1.0, -3.0]) | st.floats(-5, 5), min_size=2, max_size=2)
+        x = np.array(draw(st.lists(row, min_size=n, max_size=n)))
+        return Case(pal.models.SumOfSquares(x, beta), Oracle(n, sum_of_squares(x, beta)))
+    if kind == "f":
+        return split_function_case(draw, n, beta)
+    return tilted_case(draw, n)
+
+
+def split_function_case(draw: Any, n: int, beta: float) -> Case:
+    seed = draw(st.integers(0, 2**16))
+    forbidden = draw(st.sampled_from([0.0, 0.3, 0.9]))
+    rng = np.random.default_rng(seed)
+    table = -beta * rng.random((1 << n, 1 << n))
+    table[rng.random(table.shape) < forbidden] = -np.inf
+    model = pal.models.SplitFunction(n, lambda left, right: table[left, right])
+    mask = lambda cluster: sum(1 << i for i in cluster)  # noqa: E731
+    return Case(model, Oracle(n, lambda left, right: table[mask(left), mask(right)]))
+
+
+def tilted_case(draw: Any, n: int) -> Case:
+    x = np.array(draw(st.lists(st.floats(0, 3) | st.just(1.0), min_size=n, max_size=n)))
+    w = symmetric(draw, n, WEIGHTS)
+    theta = [draw(st.sampled_from([0.0, 1.0, 50.0])), draw(st.sampled_from([0.0, 1e-3, 0.3]))]
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        # The same order of additions as a running sum: whether a gap is below the threshold must not hang on rounding.
+        gap = abs(_running_mean(x, left) - _running_mean(x, right))
+        if gap < theta[1]:
+            return -np.inf
+        return -theta[0] * gap + 0.1 * sum(w[i, j] for i in left for j in right)
+
+    return Case(Tilted(n, theta=theta, additive=x[:, None], pairwise=[w]), Oracle(n, log_psi))
+
+
+def _running_mean(x: np.ndarray, cluster: tuple[int, ...]) -> float:
+    total = 0.0
+    for i in cluster:
+        total += x[i]
+    return total / len(cluster)

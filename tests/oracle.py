@@ -1,0 +1,126 @@
+"""Every hierarchy over a few leaves, listed one by one: the answer to every question, by counting.
+
+Nothing here shares code with the package: log ψ comes from plain formulas over lists of members, hierarchies from
+a plain recursion, and every answer from its definition.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+Split = tuple[int, int]  # two disjoint masks; the lowest leaf is in the first
+LogPsi = Callable[[tuple[int, ...], tuple[int, ...]], float]
+
+
+def members(mask: int) -> tuple[int, ...]:
+    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+
+
+def splits_of(mask: int) -> Iterator[Split]:
+    lowest, *others = members(mask)
+    for r in range(len(others)):
+        for chosen in itertools.combinations(others, r):
+            left = sum(1 << i for i in (lowest, *chosen))
+            yield left, mask ^ left
+
+
+@functools.cache
+def hierarchies_over(mask: int) -> tuple[frozenset[Split], ...]:
+    """All binary hierarchies over a cluster, each as the set of its splits."""
+    if mask & (mask - 1) == 0:
+        return (frozenset(),)
+    return tuple(
+        one | two | {split}
+        for split in splits_of(mask)
+        for one in hierarchies_over(split[0])
+        for two in hierarchies_over(split[1])
+    )
+
+
+def clusters_of(hierarchy: frozenset[Split], n: int) -> frozenset[int]:
+    return frozenset({(1 << n) - 1, *(1 << i for i in range(n)), *itertools.chain(*hierarchy)})
+
+
+class Oracle:
+    """The posterior over the hierarchies of n leaves for a plain function log ψ(members of L, members of R)."""
+
+    def __init__(self, n: int, log_psi: LogPsi, admits: Callable[[frozenset[int]], bool] = lambda clusters: True):
+        self.n, self.log_psi, self.root = n, log_psi, (1 << n) - 1
+        self.value = functools.cache(lambda split: log_psi(members(split[0]), members(split[1])))
+        self.hierarchies = [h for h in hierarchies_over(self.root) if admits(clusters_of(h, n))]
+        self.clusters = [clusters_of(h, n) for h in self.hierarchies]
+        self.log_potentials = np.array([sum(map(self.value, h)) for h in self.hierarchies], dtype=float)
+        self.log_z = self._log_sum(self.log_potentials)
+        with np.errstate(invalid="ignore"):
+            self.p = np.exp(self.log_potentials - self.log_z)
+
+    @staticmethod
+    def _log_sum(values: np.ndarray) -> float:
+        top = values.max(initial=-np.inf)
+        return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
+
+    @property
+    def count(self) -> int:
+        return int((self.log_potentials > -np.inf).sum())
+
+    @property
+    def entropy(self) -> float:
+        p = self.p[self.p > 0]
+        return float(-(p * np.log(p)).sum())
+
+    def cluster_probability(self, mask: int) -> float:
+        return float(self.p[[mask in clusters for clusters in self.clusters]].sum())
+
+    def subtree_probability(self, splits: frozenset[Split]) -> float:
+        return float(self.p[[splits <= h for h in self.hierarchies]].sum())
+
+    def split_probability(self, split: Split) -> float:
+        given = self.cluster_probability(split[0] | split[1])
+        return float(self.p[[split in h for h in self.hierarchies]].sum()) / given
+
+    def lca_size(self, i: int, j: int) -> float:
+        pair = 1 << i | 1 << j
+        sizes = [min(c.bit_count() for c in clusters if c & pair == pair) for clusters in self.clusters]
+        return float(self.p @ np.array(sizes))
+
+    def expected_correct(self, clusters: frozenset[int]) -> float:
+        return float(sum(p * len(clusters & own) for p, own in zip(self.p, self.clusters, strict=True)))
+
+    def log_potential(self, splits: frozenset[Split]) -> float:
+        return float(self.log_potentials[self.hierarchies.index(splits)])
+
+    def conditioned(self, require: list[int], forbid: list[int]) -> Oracle:
+        return Oracle(self.n, self.log_psi, lambda c: all(m in c for m in require) and not any(m in c for m in forbid))
+
+    def kl(self, other: Oracle) -> float:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_p = self.log_potentials - self.log_z
+            log_q = other.log_potentials - other.log_z
+            terms = np.where(self.p > 0, self.p * (log_p - log_q), 0.0)
+        return float(terms.sum())
+
+
+def pair_sum(matrix: np.ndarray, one: tuple[int, ...], two: tuple[int, ...] | None = None) -> float:
+    pairs = itertools.combinations(one, 2) if two is None else itertools.product(one, two)
+    return sum(matrix[i][j] for i, j in pairs)
+
+
+def dasgupta(w: np.ndarray, beta: float) -> LogPsi:
+    return lambda left, right: -beta * (len(left) + len(right)) * pair_sum(w, left, right)
+
+
+def correlation(w: np.ndarray, beta: float) -> LogPsi:
+    plus, minus = np.maximum(w, 0), np.minimum(w, 0)
+    return lambda left, right: -beta * (pair_sum(plus, left, right) - pair_sum(minus, left) - pair_sum(minus, right))
+
+
+def sum_of_squares(x: np.ndarray, beta: float) -> LogPsi:
+    def sse(cluster: tuple[int, ...]) -> float:
+        rows = x[list(cluster)]
+        return float(((rows - rows.mean(axis=0)) ** 2).sum())
+
+    return lambda left, right: -beta * (sse(left) + sse(right))
