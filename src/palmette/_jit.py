@@ -3,7 +3,8 @@
 Numba stores a compiled function on disk under its name and the age of its own file. It notices neither an edit
 in another file nor a different function behind the same global name. So the name of every cached kernel carries
 a digest of all files that compile anything, and a *template* (a plain function that calls names it does not define,
-such as ``log_psi``) becomes a kernel of its own name for each set of functions put in for them.
+such as ``log_psi``) becomes a kernel of its own name for each set of functions put in for them. A constant that
+kernels read must live in a file that compiles something, so that it is part of the digest.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["as_compiled", "inline", "kernel", "reduction", "specialise", "specialise_inline"]
+__all__ = ["as_compiled", "inline", "is_ours", "kernel", "reduction", "specialise", "specialise_inline"]
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
@@ -59,12 +60,22 @@ def reduction(function: Callable[..., Any]) -> Any:
     return numba.njit(forceinline=True, **{**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})(function)
 
 
+@functools.cache
 def as_compiled(function: Callable[..., Any]) -> Any:
-    """`function` itself if it is compiled already, else its compiled form."""
-    return function if isinstance(function, Dispatcher) else _inline_once(function)
+    """A user's function, plain or compiled with options of their own, as a part of kernels: always inlined.
+
+    Out of line, each call would count references to the arrays it is given, which costs more than most scores do.
+    """
+    if not isinstance(function, Dispatcher):
+        return inline(function)
+    if function.targetoptions.get("forceinline"):
+        return function
+    return numba.jit(**{**function.targetoptions, "nopython": True, "forceinline": True})(function.py_func)
 
 
-_inline_once = functools.cache(inline)
+def is_ours(function: Any) -> bool:
+    """Whether a compiled function, and all that was put into it, belongs to this package."""
+    return bool(function.py_func.__module__.split(".")[0] == __package__)
 
 
 def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> tuple[types.FunctionType, bool]:
@@ -72,8 +83,7 @@ def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> tuple[type
     filled = types.FunctionType(
         template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
     )
-    modules = [function.py_func.__module__ for function in functions.values()]
-    foreign = [module for module in modules if module.split(".")[0] != __package__]
+    foreign = [function.py_func.__module__ for function in functions.values() if not is_ours(function)]
     filled.__module__ = foreign[0] if foreign else template.__module__
     names = ";".join(f"{f.py_func.__module__}.{f.py_func.__qualname__}" for f in functions.values())
     filled.__name__ = filled.__qualname__ = f"{template.__name__}_{_digest(names.encode())}"

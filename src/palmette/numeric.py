@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from palmette._jit import inline, reduction
 
-__all__ = ["accumulate", "add_exponentials", "exponential", "logarithm", "unit_draw"]
+__all__ = ["accumulate", "add_exponentials", "exponential", "largest", "logarithm", "unit_draw"]
 
 _LOWEST = -708.0  # exp of anything below is subnormal; we call it 0
 _LOG2_E = 1.4426950408889634
@@ -74,7 +74,8 @@ def add_exponentials(values, count, reference):
 
 
 @inline
-def _largest(values, count):
+def largest(values, count):
+    """The largest of the first `count` entries; NaN is passed over."""
     # Four running maxima, since each waits for the one before it.
     a = b = c = d = -np.inf
     whole = count & ~3
@@ -91,14 +92,17 @@ def _largest(values, count):
 
 
 @inline
-def accumulate(values, count, reference, total):
-    """(r, t) with t e^r = total e^reference + Σ exp(values[j]) over the first `count` entries; r is the largest yet."""
-    top = _largest(values, count)
+def accumulate(values, count, top, reference, total):
+    """(r, t) with t e^r = total e^reference + Σ exp(values[j]) over the first `count`, of which `top` is largest."""
     if top > reference:
         total *= math.exp(reference - top)
         reference = top
     if reference > -np.inf:
         total += add_exponentials(values, count, reference)
+    else:
+        for j in range(count):  # NaN is not larger than anything, and must not get lost
+            if values[j] != values[j]:
+                reference, total = 0.0, np.nan
     return reference, total
 
 

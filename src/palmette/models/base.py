@@ -7,6 +7,7 @@ and R) into log ψ. Nothing else is seen, so the same model runs on the full tre
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -16,11 +17,26 @@ import numpy.typing as npt
 from palmette._jit import as_compiled, inline
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
-from palmette.models.features import hierarchy_log_potential
+from palmette.models.evaluate import hierarchy_log_potential
 
 __all__ = ["Model", "SeparableModel", "SplitModel"]
 
 Floats = npt.NDArray[np.float64]
+
+
+_PARAMETERS = {
+    "features": "theta, n, size, sums, pairs, out",
+    "score": "theta, parent, left, right",
+    "merge_score": "theta, parent, left, right",
+}
+
+
+def _check_parameters(model: str, name: str, function: Any) -> None:
+    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
+    if len(given) != _PARAMETERS[name].count(",") + 1:
+        raise TypeError(
+            f"{model}.{name} takes ({', '.join(given)}); write it as a static method with ({_PARAMETERS[name]})"
+        )
 
 
 class Model:
@@ -82,6 +98,7 @@ class SplitModel(Model):
             if isinstance(function, staticmethod):
                 function = function.__func__
             if function is not None:
+                _check_parameters(cls.__name__, name, function)
                 setattr(cls, name, staticmethod(as_compiled(function)))
 
     def __init__(
@@ -93,6 +110,9 @@ class SplitModel(Model):
         pairwise: Sequence[npt.ArrayLike] = (),
         labels: Sequence[str] | None = None,
     ) -> None:
+        missing = [name for name in ("n_features", "features", "score") if not hasattr(self, name)]
+        if missing:
+            raise TypeError(f"{type(self).__name__} must define {', '.join(missing)}; see SplitModel")
         super().__init__(n_leaves, labels)
         self._theta = _frozen(theta)
         empty = np.empty((self._n_leaves, 0))
@@ -127,6 +147,9 @@ class SplitModel(Model):
         for name in ("theta", "additive", "pairwise"):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} of {type(self).__name__} holds NaN or infinite values")
+        gap = np.abs(self._pairwise - self._pairwise.transpose(0, 2, 1)).max(initial=0.0)
+        if gap > 1e-9 * np.abs(self._pairwise).max(initial=0.0):
+            raise ValueError(f"a matrix in pairwise is not symmetric (entries differ by {gap:g}); pairs are unordered")
 
 
 @inline
@@ -156,6 +179,8 @@ def _check_count(n_leaves: int) -> int:
 
 
 def _frozen(values: npt.ArrayLike) -> Floats:
+    if np.iscomplexobj(values):
+        raise TypeError("theta, additive and pairwise must be real numbers, not complex ones")
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array

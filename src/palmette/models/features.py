@@ -1,4 +1,4 @@
-"""The features of many clusters at once: every subset of the leaves, or every node of one hierarchy."""
+"""The features of all clusters of a few leaves, and log ψ from a table of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, specialise
+from palmette._jit import inline, specialise, specialise_inline
 from palmette.clusters import size_of
-from palmette.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from palmette.models.base import SplitModel
 
-__all__ = ["feature_loader", "hierarchy_log_potential", "size_features", "subset_features"]
+__all__ = ["feature_loader", "feature_log_psi", "fill_subset_features", "size_features", "subset_features"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,8 +37,8 @@ for _k, _loader in enumerate(_LOADERS):  # the name is what the disk cache tells
 
 def feature_loader(n_features: int) -> Any:
     """The compiled function (table, i) → the k features of cluster i as a tuple, which LLVM keeps in registers."""
-    if not 1 <= n_features <= len(_LOADERS):
-        raise ValueError(f"n_features is {n_features}; a model has between 1 and {len(_LOADERS)} features")
+    if not isinstance(n_features, int) or not 1 <= n_features <= len(_LOADERS):
+        raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {len(_LOADERS)} features")
     return _LOADERS[n_features - 1]
 
 
@@ -105,6 +104,11 @@ def subset_features(model: SplitModel) -> Any:
     return specialise(_subset_features, features=model.features)
 
 
+def fill_subset_features(model: SplitModel) -> Any:
+    """`subset_features` as a part of another kernel."""
+    return specialise_inline(_subset_features, features=model.features)
+
+
 def _size_features(theta, n, d, p, out):
     for size in range(1, n + 1):
         features(theta, n, size, np.zeros(d), np.zeros(p), out[size])
@@ -119,45 +123,10 @@ def size_features(model: SplitModel) -> Floats:
     return out
 
 
-@inline
-def _node_statistics(additive, pairwise, children, order, intervals):
-    n, d = additive.shape
-    sums = np.zeros((2 * n - 1, d))
-    pairs = np.zeros((2 * n - 1, pairwise.shape[0]))
-    sums[:n] = additive
-    for i in range(children.shape[0]):
-        left, right = children[i]
-        sums[n + i] = sums[left] + sums[right]
-        pairs[n + i] = pairs[left] + pairs[right]
-        for c in range(pairwise.shape[0]):
-            for x in range(intervals[left, 0], intervals[left, 1]):
-                for y in range(intervals[right, 0], intervals[right, 1]):
-                    pairs[n + i, c] += pairwise[c, order[x], order[y]]
-    return sums, pairs
+def _feature_log_psi(data, P, L, R):
+    return score(data[0], load(data[1], P), load(data[1], L), load(data[1], R))
 
 
-def _log_potential(theta, additive, pairwise, children, order, intervals, k):
-    n = additive.shape[0]
-    sums, pairs = _node_statistics(additive, pairwise, children, order, intervals)
-    table = np.empty((k, 2 * n - 1))
-    one = np.empty(k)
-    for v in range(2 * n - 1):
-        features(theta, n, intervals[v, 1] - intervals[v, 0], sums[v], pairs[v], one)
-        table[:, v] = one
-    total = 0.0
-    for i in range(children.shape[0]):
-        left, right = children[i]
-        total += score(theta, load(table, n + i), load(table, left), load(table, right))
-    return total
-
-
-def hierarchy_log_potential(model: SplitModel, hierarchy: Hierarchy) -> float:
-    """Σ score over the splits of a binary hierarchy whose leaf i is the model's; O(n²) for pair sums, else O(n)."""
-    evaluate = specialise(
-        _log_potential, features=model.features, score=model.score, load=feature_loader(model.n_features)
-    )
-    children = np.ascontiguousarray(hierarchy.children, dtype=np.int64)
-    order = np.ascontiguousarray(hierarchy.leaf_order, dtype=np.int64)
-    intervals = np.ascontiguousarray(hierarchy.intervals, dtype=np.int64)
-    args = (model.theta, model.additive, model.pairwise, children, order, intervals, model.n_features)
-    return float(evaluate(*args))
+def feature_log_psi(model: SplitModel) -> Any:
+    """The compiled log_psi((θ, table), P, L, R) of a model; column i of the table holds the features of cluster i."""
+    return specialise_inline(_feature_log_psi, score=model.score, load=feature_loader(model.n_features))

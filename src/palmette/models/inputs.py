@@ -49,7 +49,7 @@ def check_beta(beta: float) -> float:
     """A finite inverse temperature β ≥ 0."""
     if isinstance(beta, bool) or not isinstance(beta, int | float | np.integer | np.floating):
         raise TypeError(f"beta must be a number, not {beta!r}")
-    if not np.isfinite(beta) or beta < 0:
+    if not 0 <= beta < np.inf:
         raise ValueError(f"beta is {beta}; the inverse temperature must be finite and at least 0")
     return float(beta)
 
@@ -64,6 +64,8 @@ def check_finite_total(beta: float, total: float, name: str) -> None:
 
 def _as_floats(values: npt.ArrayLike, name: str) -> Floats:
     try:
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
         array = np.asarray(values)
         if array.dtype.kind not in "biufO":  # text and dates would turn into numbers, complex ones lose a part
             raise TypeError

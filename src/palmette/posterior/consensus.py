@@ -10,7 +10,7 @@ import numpy.typing as npt
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["consensus", "hierarchy_of_masks"]
+__all__ = ["check_threshold", "consensus", "hierarchy_of_masks"]
 
 
 def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
@@ -30,6 +30,12 @@ def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarc
     return Hierarchy.from_parents(parents, labels)
 
 
+def check_threshold(threshold: float) -> None:
+    """Refuse what is not a probability below 1."""
+    if not isinstance(threshold, int | float | np.number) or not 0.0 <= threshold < 1.0:
+        raise ValueError(f"threshold is {threshold!r}; expected a probability of at least 0 and below 1")
+
+
 def consensus(
     masks: npt.NDArray[np.integer],
     probabilities: npt.NDArray[np.float64],
@@ -41,8 +47,7 @@ def consensus(
     Above one half no two of them can cross. Below, they are added by falling probability, each if it crosses none
     of those already there.
     """
-    if not 0.0 <= threshold < 1.0:
-        raise ValueError(f"threshold is {threshold}; expected a probability of at least 0 and below 1")
+    check_threshold(threshold)
     n = len(labels)
     # A probability of exactly the threshold may come out a few units in the last place above it.
     above = probabilities > threshold + 1e-12

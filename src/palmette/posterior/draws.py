@@ -58,14 +58,15 @@ class Draws(Sequence[Hierarchy]):
     def cluster_probability(self, cluster: Cluster) -> float:
         """The share of the draws in which `cluster` (leaf indices or labels) occurs."""
         mask = cluster_mask(cluster, self.labels)
+        self._require_some()
         if mask.bit_count() == 1:
             return 1.0
         return float((self.masks == mask).any(axis=1).mean())
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
-        """The clusters of two leaves or more that occur in at least this share of the draws, most frequent first."""
+        """The clusters, but singletons and the root, in at least this share of the draws, most frequent first."""
         masks, shares = self._shares()
-        keep = shares >= min_probability
+        keep = (shares >= min_probability) & (masks != (1 << self.n_leaves) - 1)
         return cluster_table(masks[keep], shares[keep], self.labels)
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
@@ -74,13 +75,17 @@ class Draws(Sequence[Hierarchy]):
 
     def map(self) -> Hierarchy:
         """The most probable hierarchy among the draws."""
+        self._require_some()
         return self[int(np.argmax(self.log_probs))]
 
     def _shares(self) -> tuple[npt.NDArray[np.uint32], Floats]:
-        if len(self) == 0:
-            raise ValueError("there are no draws; sample at least one")
+        self._require_some()
         masks, counts = np.unique(self.masks, return_counts=True)
         return masks, counts / len(self)
+
+    def _require_some(self) -> None:
+        if len(self) == 0:
+            raise ValueError("there are no draws; sample at least one")
 
     def __repr__(self) -> str:
         return f"Draws({len(self)} hierarchies over {self.n_leaves} leaves)"

@@ -15,7 +15,7 @@ from palmette.models.base import Model
 from palmette.posterior.best import LazyBest
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.conditions import Conditions
-from palmette.posterior.consensus import consensus, hierarchy_of_masks
+from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
 from palmette.posterior.draws import Draws
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.sampling import draw_masks
@@ -137,6 +137,7 @@ class HierarchyPosterior(Cached):
         From one half on no two can cross; below, they are added by falling probability where they fit.
         Its `support` are the probabilities.
         """
+        check_threshold(threshold)
         masks = np.flatnonzero(self._outside > threshold)
         return consensus(masks, self._outside[masks], self.labels, threshold)
 
@@ -270,7 +271,8 @@ class HierarchyPosterior(Cached):
         functions = {"other_log_psi": other._trellis.potentials.log_psi}
         kernel = self._trellis.specialised(outside.divergence_clusters, **functions)
         arguments = (self._trellis.data, self._possible, other._trellis.data, other._possible)
-        return max(0.0, self._trellis.expectation(kernel, arguments, self._outside))
+        divergence = self._trellis.expectation(kernel, arguments, self._outside)
+        return 0.0 if divergence < 0.0 else divergence  # rounding
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:
         """The posterior given that every cluster in `require` occurs and none in `forbid`; conditions add up.
@@ -290,8 +292,10 @@ class HierarchyPosterior(Cached):
     @cached
     def _inside(self) -> Floats:
         Z = _frozen(self._trellis.inside())
-        if np.isnan(Z).any():
-            raise ValueError(f"{type(self._model).__name__}.score returned NaN; a log potential is finite or -inf")
+        if not (np.inf > Z).all():
+            raise ValueError(
+                f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
+            )
         return Z
 
     @property

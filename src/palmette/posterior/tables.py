@@ -86,7 +86,8 @@ class Table(Sequence[Row], Generic[Row]):
         return f"<table>{rest}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _rest(self) -> list[str]:
-        return [f"… and {self._length - _SHOWN} more rows"] if self._length > _SHOWN else []
+        more = self._length - _SHOWN
+        return [f"… and {more} more row{'s' if more > 1 else ''}"] if more > 0 else []
 
 
 def _text(cell: object) -> str:

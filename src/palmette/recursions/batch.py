@@ -6,59 +6,25 @@ It is solved from start to end by one thread, in work arrays that every problem 
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-import numba
 import numpy as np
 
-from palmette._jit import specialise
+from palmette._jit import specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
 from palmette.models.base import SplitModel
-from palmette.models.features import _double_block, _start_block, feature_loader
+from palmette.models.features import feature_log_psi, fill_subset_features
 from palmette.recursions.inside import solve_all
 from palmette.recursions.splits import ZERO, next_subset
 
-__all__ = ["batch_kernel", "inlined"]
+__all__ = ["batch_kernel"]
 
 _BLOCK = 10  # clusters are tabulated in blocks of 2^10
 
-features: Any = None  # a model's, put in by `specialise`, as are all of these
-score: Any = None
-load: Any = None
-log_psi: Any = None
+log_psi: Any = None  # a model's, put in by `specialise`, as are all of these
 tabulate: Any = None
 solve: Any = None
 trace: Any = None
-
-
-@functools.cache
-def inlined(function: Any) -> Any:
-    """The same compiled function, inlined wherever it is called.
-
-    LLVM leaves a long function out of line; then each call counts references to the arrays it is given, by atomic
-    instructions, which costs more than most scores do.
-    """
-    return numba.jit(**{**function.targetoptions, "forceinline": True})(function.py_func)
-
-
-def _log_psi(data, P, L, R):
-    return score(data[0], load(data[1], P), load(data[1], L), load(data[1], R))
-
-
-def _tabulate(theta, additive, pairwise, sums, pairs, rows, one, table):
-    # table[:, S] = the features of S, for all clusters S of one problem.
-    n = additive.shape[0]
-    low = min(n, _BLOCK)
-    for block in range(1 << (n - low)):
-        high = block << low
-        _start_block(high, additive, pairwise, sums, pairs)
-        _double_block(high, low, additive, pairwise, sums, pairs, rows)
-        for s in range(1 << low):
-            if high | s:
-                features(theta, n, size_of(high | s), sums[s], pairs[s], one)
-                for c in range(one.size):
-                    table[c, high | s] = one[c]
 
 
 def _trace(data, M, n, masks, children):
@@ -93,11 +59,6 @@ def _solve_problems(theta, offsets, additive, pair_offsets, pairwise, p, k, firs
     largest = 1
     for i in range(first, last):
         largest = max(largest, offsets[i + 1] - offsets[i])
-    low = min(largest, _BLOCK)
-    sums = np.empty((1 << low, additive.shape[1]))
-    pairs = np.empty((1 << low, p))
-    rows = np.empty(1 << low)
-    one = np.empty(k)
     work = np.empty(k << largest)
     Z = np.empty(1 << largest)
     M = np.empty(1 << largest)
@@ -108,7 +69,8 @@ def _solve_problems(theta, offsets, additive, pair_offsets, pairwise, p, k, firs
         own = theta[i if theta.shape[0] > 1 else 0]
         matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
         table = work[: k << n].reshape(k, 1 << n)
-        tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, sums, pairs, rows, one, table)
+        low = min(n, _BLOCK)
+        tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), table)
         solve((own, table), allowed, n, Z, M)
         full = (1 << n) - 1
         log_z[i] = Z[full]
@@ -124,11 +86,10 @@ def batch_kernel(model: SplitModel) -> Any:
     the entries pair_offsets[i] … pair_offsets[i + 1] − 1 of `pairwise`. A problem without a hierarchy of non-zero
     potential gets −inf, and its rows of `children` are left alone.
     """
-    loader = inlined(feature_loader(model.n_features))
-    potential = inlined(specialise(_log_psi, score=inlined(model.score), load=loader))
+    log_psi = feature_log_psi(model)
     return specialise(
         _solve_problems,
-        tabulate=specialise(_tabulate, features=inlined(model.features)),
-        solve=specialise(solve_all, log_psi=potential),
-        trace=specialise(_trace, log_psi=potential),
+        tabulate=fill_subset_features(model),
+        solve=specialise_inline(solve_all, log_psi=log_psi),
+        trace=specialise_inline(_trace, log_psi=log_psi),
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette._jit import inline
 from palmette.clusters import lowest_leaf
-from palmette.numeric import accumulate, add_exponentials
+from palmette.numeric import accumulate, largest
 from palmette.recursions.splits import TILE, ZERO, next_subset, tabulate_subsets
 
 __all__ = [
@@ -64,7 +64,7 @@ def inside_clusters(data, allowed, masks, Z):
                 R = P ^ L
                 tile[j] = log_psi(data, P, L, R) + (Z[L] + Z[R])
             if size > 0:
-                reference, total = accumulate(tile, size, reference, total)
+                reference, total = accumulate(tile, size, largest(tile, size), reference, total)
             if high == others:
                 break
             high = next_subset(high, others)
@@ -104,21 +104,21 @@ def inside_blocks(data, allowed, blocks, Z):
                 tile3[4 * j + 2], tile3[4 * j + 3] = value(P3, A1, B2), value(P3, A2, B1)
                 j += 1
                 sub = next_subset(sub, others)
-            r0, t0 = accumulate(tile0, j, r0, t0)
-            r1, t1 = accumulate(tile1, 2 * j, r1, t1)
-            r2, t2 = accumulate(tile2, 2 * j, r2, t2)
-            r3, t3 = accumulate(tile3, 4 * j, r3, t3)
+            r0, t0 = accumulate(tile0, j, largest(tile0, j), r0, t0)
+            r1, t1 = accumulate(tile1, 2 * j, largest(tile1, 2 * j), r1, t1)
+            r2, t2 = accumulate(tile2, 2 * j, largest(tile2, 2 * j), r2, t2)
+            r3, t3 = accumulate(tile3, 4 * j, largest(tile3, 4 * j), r3, t3)
         # What is left has all of H on one side; it needs the lower clusters of this very block.
         if others != ZERO:
             Z[P] = _logarithm_of(r0, t0) if _is_allowed(allowed, P) else -np.inf
         tile1[0] = value(P1, _ONE, P)
-        r1, t1 = accumulate(tile1, 1, r1, t1)
+        r1, t1 = accumulate(tile1, 1, tile1[0], r1, t1)
         Z[P1] = _logarithm_of(r1, t1) if _is_allowed(allowed, P1) else -np.inf
         tile2[0] = value(P2, _TWO, P)
-        r2, t2 = accumulate(tile2, 1, r2, t2)
+        r2, t2 = accumulate(tile2, 1, tile2[0], r2, t2)
         Z[P2] = _logarithm_of(r2, t2) if _is_allowed(allowed, P2) else -np.inf
         tile3[0], tile3[1], tile3[2] = value(P3, _ONE, P2), value(P3, _TWO, P1), value(P3, _THREE, P)
-        r3, t3 = accumulate(tile3, 3, r3, t3)
+        r3, t3 = accumulate(tile3, 3, largest(tile3, 3), r3, t3)
         Z[P3] = _logarithm_of(r3, t3) if _is_allowed(allowed, P3) else -np.inf
 
 
@@ -192,16 +192,12 @@ def solve_all(data, allowed, n, Z, M):
                     best = y if y > best else best
                 if size < count:
                     tile[size] = -np.inf  # P itself adds nothing; a whole power of two is a whole number of vectors
-                if top > reference:
-                    total *= math.exp(reference - top)
-                    reference = top
-                if reference > -np.inf:
-                    total += add_exponentials(tile, count, reference)
+                reference, total = accumulate(tile, count, top, reference, total)
                 if high == others:
                     break
                 high = next_subset(high, others)
         M[P] = best
-        Z[P] = reference + math.log(total) if reference > -np.inf else -np.inf
+        Z[P] = _logarithm_of(reference, total)
 
 
 def split_values(data, V, mask, left, out):

@@ -110,7 +110,7 @@ def divergence_clusters(data, Z, other_data, other_Z, masks, out):
                 R = P ^ L
                 log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
                 y = other_log_psi(other_data, P, L, R) + (other_Z[L] + other_Z[R])
-                gap[j] = log_p[j] - (y - other_Z[P]) if y > -np.inf else np.inf
+                gap[j] = log_p[j] - (y - other_Z[P]) if y > -np.inf and other_Z[P] > -np.inf else np.inf
             total += _add_weighted(log_p, gap, size)
             if high == others:
                 break

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from palmette.progress import Progress
 
-__all__ = ["Workers", "default_threads"]
+__all__ = ["Workers", "check_threads", "default_threads"]
 
 Result = TypeVar("Result")
 
@@ -31,6 +31,15 @@ def default_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_threads(threads: int | None) -> int:
+    """A number of threads, at least 1; None means `default_threads`."""
+    if threads is None:
+        return default_threads()
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1, or None for all processors")
+    return int(threads)
 
 
 class Workers:

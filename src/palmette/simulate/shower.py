@@ -101,7 +101,8 @@ def _write(leaves, p, number, children, momenta, merges):
     # Inner nodes, met parents first, are numbered from the end: children before parents, as SciPy has it.
     for node in range(2 * leaves - 1):
         if number[node] >= 0:
-            momenta[number[node]] = p[node]
+            for i in range(4):
+                momenta[number[node], i] = p[node, i]
     for k in range(leaves - 1):
         for side in range(2):
             value = number[children[k] + side]
@@ -113,7 +114,9 @@ def _grown(array, rows):
     if rows <= array.shape[0]:
         return array
     larger = np.empty((2 * rows, array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            larger[i, j] = array[i, j]
     return larger
 
 
@@ -122,8 +125,11 @@ def simulate_showers(seed, first, last, start, start_t, rates, t_cut, fewest, mo
     """Jets first … last − 1: their sizes, and momenta and merges one after another; a failure is a size < 0."""
     limit = min(most, CAPACITY)
     p, t = np.empty((2 * limit + 1, 4)), np.empty(2 * limit + 1)
-    number, children, stack = np.empty((3, 2 * limit + 2), np.int64)
-    p[0], t[0] = start, start_t
+    number, children = np.empty(2 * limit + 2, np.int64), np.empty(2 * limit + 2, np.int64)
+    stack = np.empty(2 * limit + 2, np.int64)
+    t[0] = start_t
+    for i in range(4):
+        p[0, i] = start[i]
     sizes, momenta, merges = np.zeros(last - first, np.int64), np.empty((0, 4)), np.empty((0, 2), np.int64)
     used = 0
     for i in range(last - first):

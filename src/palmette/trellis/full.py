@@ -16,7 +16,7 @@ from palmette.errors import TrellisTooLarge
 from palmette.models.base import Model
 from palmette.progress import Progress
 from palmette.recursions import inside, outside
-from palmette.recursions.schedule import Workers, default_threads
+from palmette.recursions.schedule import Workers, check_threads
 from palmette.trellis.potentials import (
     Potentials,
     Separable,
@@ -68,8 +68,8 @@ class FullTrellis:
     ) -> None:
         self.model = model
         self.n = model.n_leaves
-        self.max_memory = max_memory
-        self.threads = _check_threads(threads)
+        self.max_memory = _check_memory(max_memory)
+        self.threads = check_threads(threads)
         self.progress = progress
         self.require(self.memory_needed)
         self.allowed = np.empty(0, np.uint8) if allowed is None else allowed
@@ -87,8 +87,8 @@ class FullTrellis:
             return
         reason = f"at most {MOST_LEAVES} leaves are possible" if n_bytes <= limit else f"{_amount(limit)} are allowed"
         raise TrellisTooLarge(
-            f"the full trellis over n = {self.n} leaves needs {_amount(n_bytes)}; {reason}. "
-            f"Raise max_memory, take fewer leaves, or use a sparse trellis, which holds only chosen clusters"
+            f"the full trellis over n = {self.n} leaves needs {_amount(n_bytes)}; {reason}. Raise max_memory or take "
+            f"fewer leaves; beyond, a sparse trellis of chosen clusters is needed, which this version does not have yet"
         )
 
     def specialised(self, template: Any, **functions: Any) -> Any:
@@ -176,7 +176,7 @@ class FullTrellis:
 
     def outside(self, Z: Floats) -> Floats:
         """μ: the probability that each cluster occurs."""
-        self.require(self.memory_needed + 24 * (1 << self.n))
+        self.require(self.memory_needed + 40 * (1 << self.n))
         if self.n > SERIAL and self._separable is not None and self._separable.is_safe:
             return self._separable.outside(Z)[0]
         mu = np.zeros(1 << self.n)
@@ -193,6 +193,7 @@ class FullTrellis:
 
     def parent_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""
+        self.require(self.memory_needed + 56 * (1 << self.n))
         if self.n > SERIAL and self._separable is not None and self._separable.is_safe:
             return self._separable.outside(Z)[1]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -210,6 +211,7 @@ class FullTrellis:
 
     def expectation(self, kernel: Any, arguments: tuple[Any, ...], mu: Floats, least: float = 0.0) -> float:
         """Σ μ(P)·f(P) over the P of two leaves or more with μ(P) > least, where kernel(*arguments, masks, out) is f."""
+        self.require(self.memory_needed + 48 * (1 << self.n))
         masks = np.flatnonzero((mu > least) & (self.sizes >= 2)).astype(np.uint32)
         values = np.zeros(len(masks))
         work = 3.0 * 2.0 ** (self.sizes[masks].astype(np.float64) - 1)
@@ -265,9 +267,9 @@ class FullTrellis:
         if not self.model.may_forbid and len(self.allowed) == 0:
             return double_factorial(2 * self.n - 3)
         residues = {0: self._count_modulo(0)}
-        # (2n − 3)!! passes 2^64 at n = 18 and 2^126 beyond n = 29: then two primes more tell the number.
-        if self.n > 17:
-            for prime in (4294967291, 4294967279):
+        # (2n − 3)!! passes 2^64 at n = 19 and stays below 2^160 up to n = 30: three primes more tell the number.
+        if self.n > 18:
+            for prime in (4294967291, 4294967279, 4294967231):
                 residues[prime] = self._count_modulo(prime)
         return _chinese_remainder(residues)
 
@@ -302,12 +304,12 @@ def _chinese_remainder(residues: dict[int, int]) -> int:
     return value
 
 
-def _check_threads(threads: int | None) -> int:
-    if threads is None:
-        return default_threads()
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1, or None for all processors")
-    return threads
+def _check_memory(max_memory: int | None) -> int | None:
+    if max_memory is None:
+        return None
+    if isinstance(max_memory, bool) or not isinstance(max_memory, int | float | np.number) or not max_memory > 0:
+        raise ValueError(f"max_memory is {max_memory!r}; expected a positive number of bytes, such as 8e9, or None")
+    return int(min(max_memory, 2**63))
 
 
 def _default_memory() -> int:

@@ -7,19 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, specialise_inline
-from palmette.clusters import lowest_leaf, size_of
+from palmette._jit import inline, is_ours, specialise
+from palmette.clusters import cluster_members, lowest_leaf, size_of
+from palmette.labels import describe_cluster
 from palmette.models.base import Model, SeparableModel, SplitModel
-from palmette.models.features import feature_loader, size_features, subset_features
+from palmette.models.features import feature_log_psi, size_features, subset_features
 from palmette.models.split_function import SplitFunction
+from palmette.recursions.inside import listed_log_psi
 from palmette.recursions.schedule import Workers
 
 __all__ = ["Potentials", "Separable", "potential_bytes", "separable_potentials", "tabulate_potentials"]
 
 Floats = npt.NDArray[np.float64]
-
-score: Any = None  # a model's, put in by `specialise`
-load: Any = None
 
 _BLOCK = 10  # clusters are tabulated in blocks of 2^10
 _ONE = np.uint64(1)
@@ -43,10 +42,6 @@ class Potentials(NamedTuple):
 @inline
 def _separable_log_psi(data, P, L, R):
     return data[0][P] + data[2][size_of(P)] * (data[1][L] + data[1][R])
-
-
-def _feature_log_psi(data, P, L, R):
-    return score(data[0], load(data[1], P), load(data[1], L), load(data[1], R))
 
 
 @inline
@@ -89,12 +84,35 @@ def tabulate_potentials(model: Model, workers: Workers) -> Potentials:
         b = np.ascontiguousarray(size_features(model)[:, 2])  # b depends on the size only
         return separable_potentials(a, u, b)
     if isinstance(model, SplitModel):
-        loader = feature_loader(model.n_features)
-        log_psi = specialise_inline(_feature_log_psi, score=model.score, load=loader)
-        return Potentials(log_psi, (model.theta, _fill(model, workers, model.n_features)))
+        potentials = Potentials(feature_log_psi(model), (model.theta, _fill(model, workers, model.n_features)))
+        if not is_ours(model.score):
+            _check_symmetric(model, potentials)
+        return potentials
     if isinstance(model, SplitFunction):
         return Potentials(_tabled_log_psi, _split_table(model))
     raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+
+
+def _check_symmetric(model: SplitModel, potentials: Potentials) -> None:
+    # The passes hand the two parts of a split to the score in either order.
+    n = model.n_leaves
+    rng = np.random.default_rng(0)
+    parent, choice = rng.integers(1, 1 << n, (2, 64), dtype=np.uint64)
+    left = parent & choice
+    proper = (left != 0) & (left != parent)
+    parent, left = parent[proper], left[proper]
+    one, two = np.empty(len(left)), np.empty(len(left))
+    evaluate = specialise(listed_log_psi, log_psi=potentials.log_psi)
+    evaluate(potentials.data, parent, left, parent ^ left, one)
+    evaluate(potentials.data, parent, parent ^ left, left, two)
+    bad = np.flatnonzero(~np.isclose(one, two, rtol=1e-9, atol=1e-9, equal_nan=True))
+    if len(bad):
+        i = bad[0]
+        sides = " and ".join(describe_cluster(cluster_members(int(m[i])), model.labels) for m in (left, parent ^ left))
+        raise ValueError(
+            f"{type(model).__name__}.score is not symmetric: the split into {sides} has log potential {one[i]:g} "
+            f"one way round and {two[i]:g} the other; a split is an unordered pair"
+        )
 
 
 def _fill(model: SplitModel, workers: Workers, n_rows: int) -> Floats:

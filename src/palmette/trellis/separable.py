@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ class SeparablePasses:
     """Inside, maximum and outside for log ψ = a(P) + b(|P|)·(u(L) + u(R)), more than nine leaves."""
 
     def __init__(self, trellis: FullTrellis, data: Separable) -> None:
-        self._trellis = trellis
+        self._trellis = weakref.proxy(trellis)  # which holds this: a cycle would keep the tables alive
         self._n = trellis.n
         self._a, self._u, self._b = data
         middles = np.arange(1 << _MIDDLE, dtype=np.uint64)
@@ -103,7 +104,7 @@ class SeparablePasses:
         return V
 
     def _clusters_beyond_first_segment(self, k: int) -> Masks:
-        masks = self._trellis.clusters_of_size(k)
+        masks: Masks = self._trellis.clusters_of_size(k)
         return masks[np.searchsorted(masks, _SEGMENT) :]
 
     def _log_sums(self, Z: Floats, masks: Masks, k: int) -> Floats:

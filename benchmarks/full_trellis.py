@@ -1,0 +1,246 @@
+"""How long the full trellis takes, per split, against a naive compiled walk in the same run.
+
+    python benchmarks/full_trellis.py                 # the table, and a plot beside this file
+    python benchmarks/full_trellis.py --sizes 10 14   # quicker
+
+Every row is a process of its own, so that its peak memory is its own. Times are the best of `--repeat` runs after a
+warm-up, divided by the (3^n − 2^(n+1) + 1)/2 splits. The naive walk is what one would write first: for every cluster
+`sub = (sub − 1) & mask` over its splits with a streaming log-sum-exp (or a maximum), compiled, on as many threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+import palmette as pal
+from palmette.models import SplitModel
+from palmette.recursions.schedule import default_threads
+from palmette.trellis.full import FullTrellis, double_factorial, n_splits
+
+PAPER_SECONDS = {5: 0.05, 9: 1.6, 10: 6.1}  # Z and MAP of one jet, as the AISTATS paper reports them
+
+
+class UserScore(SplitModel):
+    """A user's own model, in plain functions: log ψ = −θ (spread of L + spread of R) / (1 + spread of P)."""
+
+    n_features = 1
+
+    @staticmethod
+    def features(theta, n, size, sums, pairs, out):
+        out[0] = sums[1] - sums[0] * sums[0] / size
+
+    @staticmethod
+    def score(theta, parent, left, right):
+        return -theta[0] * (left[0] + right[0]) / (1.0 + parent[0])
+
+
+def make_model(name: str, n: int, beta: float):
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.random((n, n)), 1)
+    weights += weights.T
+    if name == "Uniform":
+        return pal.models.Uniform(n)
+    if name == "Dasgupta":
+        return pal.models.Dasgupta(weights, beta)
+    if name == "Correlation":
+        return pal.models.Correlation(weights - 0.5, beta)
+    if name == "SumOfSquares":
+        return pal.models.SumOfSquares(rng.random((n, 3)), beta)
+    if name == "user's score":
+        x = rng.random(n)
+        return UserScore(n, theta=[beta], additive=np.column_stack([x, x * x]))
+    jet = pal.simulate.ginkgo(1, preset="w", min_leaves=n, max_leaves=n, rng=0)[0]
+    return pal.models.Ginkgo(jet.momenta, 1.5, 16.0, likelihood=name.split()[-1])
+
+
+def naive_kernels(log_psi):
+    """The textbook walk for one model's log ψ: (log-sum-exp, maximum)."""
+
+    @njit(nogil=True)
+    def inside(data, masks, Z):
+        for i in range(masks.size):
+            mask = masks[i]
+            lowest = mask & -mask
+            rest = mask ^ lowest
+            sub = (rest - 1) & rest
+            top, total = -np.inf, 0.0
+            while True:
+                L = lowest | sub
+                R = mask ^ L
+                x = log_psi(data, np.uint64(mask), np.uint64(L), np.uint64(R)) + Z[L] + Z[R]
+                if x > top:
+                    total = total * math.exp(top - x) + 1.0
+                    top = x
+                elif x > -np.inf:
+                    total += math.exp(x - top)
+                if sub == 0:
+                    break
+                sub = (sub - 1) & rest
+            Z[mask] = top + math.log(total) if total > 0.0 else -np.inf
+
+    @njit(nogil=True)
+    def maximum(data, masks, M):
+        for i in range(masks.size):
+            mask = masks[i]
+            lowest = mask & -mask
+            rest = mask ^ lowest
+            sub = (rest - 1) & rest
+            top = -np.inf
+            while True:
+                L = lowest | sub
+                R = mask ^ L
+                top = max(top, log_psi(data, np.uint64(mask), np.uint64(L), np.uint64(R)) + M[L] + M[R])
+                if sub == 0:
+                    break
+                sub = (sub - 1) & rest
+            M[mask] = top
+
+    return inside, maximum
+
+
+def naive_pass(trellis: FullTrellis, kernel) -> np.ndarray:
+    table = np.full(1 << trellis.n, -np.inf)
+    table[1 << np.arange(trellis.n)] = 0.0
+    with trellis.workers("naive", n_splits(trellis.n)) as workers:
+        for k in range(2, trellis.n + 1):
+            masks = trellis.clusters_of_size(k).astype(np.int64)
+
+            def call(first, last, masks=masks):
+                kernel(trellis.data, masks[first:last], table)
+
+            workers.run(call, np.full(len(masks), 2.0 ** (k - 1)))
+    return table
+
+
+def best_time(function, repeat: int) -> tuple[float, object]:
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        result = function()
+        times.append(time.perf_counter() - start)
+    return min(times), result
+
+
+def measure(name: str, n: int, beta: float, repeat: int) -> dict:
+    model = make_model(name, n, beta)
+    small = FullTrellis(make_model(name, 13, beta))  # compiles every kernel that the large one will use
+    small_Z = small.inside()
+    small.maximum()
+    small.outside(small_Z)
+    naive = naive_kernels(small.potentials.log_psi)
+    for kernel in naive:
+        naive_pass(small, kernel)
+
+    trellis = FullTrellis(model)
+    if n <= 12:
+        trellis.solve(n)
+    row = {"model": name, "beta": beta, "n": n, "threads": trellis.threads}
+    unit = 1e9 / n_splits(n)
+    setup, _ = best_time(lambda: trellis.potentials, 1)
+    row["tabulate"] = setup * unit
+    seconds, Z = best_time(trellis.inside, repeat)
+    row["log_z"] = seconds * unit
+    row["seconds"] = seconds
+    passes = trellis._separable
+    row["fell_back"] = passes.n_unsafe / 2**n if passes is not None and n > 12 else None
+    seconds, M = best_time(trellis.maximum, repeat)
+    row["map"] = seconds * unit
+    row["seconds"] += seconds
+    seconds, _ = best_time(lambda: trellis.outside(Z), max(1, repeat - 1))
+    row["probabilities"] = seconds * unit
+    row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds, naive_Z = best_time(lambda: naive_pass(trellis, naive[0]), 1)
+    row["naive_log_z"] = seconds * unit
+    seconds, naive_M = best_time(lambda: naive_pass(trellis, naive[1]), 1)
+    row["naive_map"] = seconds * unit
+    assert np.isclose(Z[-1], naive_Z[-1], rtol=1e-12), (Z[-1], naive_Z[-1])
+    assert np.isclose(M[-1], naive_M[-1], rtol=1e-12), (M[-1], naive_M[-1])
+    return row
+
+
+def rows(sizes: list[int]):
+    for n in sizes:
+        yield from (("Uniform", n, 1.0), ("Dasgupta", n, 0.05), ("Dasgupta", n, 1.0), ("Dasgupta", n, 10.0))
+        yield from (("Correlation", n, 1.0), ("SumOfSquares", n, 1.0), ("user's score", n, 1.0))
+        yield from (("Ginkgo literal", n, 1.0), ("Ginkgo ordered", n, 1.0))
+
+
+HEADER = (
+    "| model | β | n | log Z | MAP | all μ | μ / log Z | naive log Z | naive MAP | speed-up log Z | speed-up MAP "
+    "| fell back | peak MB |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def line(r: dict) -> str:
+    share = "–" if r["fell_back"] is None else f"{100 * r['fell_back']:.2g} %"
+    beta = "–" if r["model"] in ("Uniform", "Ginkgo literal", "Ginkgo ordered") else f"{r['beta']:g}"
+    return (
+        f"| {r['model']} | {beta} | {r['n']} | {r['log_z']:.2f} | {r['map']:.2f} | {r['probabilities']:.2f} "
+        f"| {r['probabilities'] / r['log_z']:.1f} | {r['naive_log_z']:.1f} | {r['naive_map']:.1f} "
+        f"| {r['naive_log_z'] / r['log_z']:.1f} × | {r['naive_map'] / r['map']:.1f} × | {share} | {r['peak_mb']:.0f} |"
+    )
+
+
+def plot(found: list[dict], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    n = np.arange(3, 26)
+    left.semilogy(n, [double_factorial(2 * int(k) - 3) for k in n], label="hierarchies, (2n − 3)!!")
+    left.semilogy(n, 3.0**n, label="$3^n$")
+    left.semilogy(n, [n_splits(int(k)) for k in n], label="splits that we visit")
+    left.set(xlabel="leaves n", title="What there is, and what we visit")
+    left.legend(frameon=False)
+    for model, beta in {(r["model"], r["beta"]) for r in found}:
+        if (model, beta) in {("Dasgupta", 1.0), ("Ginkgo ordered", 1.0)}:
+            ours = sorted((r["n"], r["seconds"]) for r in found if (r["model"], r["beta"]) == (model, beta))
+            right.semilogy(*zip(*ours, strict=True), "o-", label=f"palmette, {model}")
+    right.semilogy(list(PAPER_SECONDS), list(PAPER_SECONDS.values()), "s--", color="0.4", label="AISTATS paper, jets")
+    right.set(xlabel="leaves n", ylabel="seconds", title="Z and MAP of one problem")
+    right.legend(frameon=False)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 9, 10, 14, 18, 20])
+    parser.add_argument("--models", nargs="+", help="only these, e.g. Dasgupta Uniform")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "full_trellis.png")
+    parser.add_argument("--row", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.row:
+        name, n, beta = arguments.row
+        print(json.dumps(measure(name, int(n), float(beta), arguments.repeat)))
+        return
+    print(f"ns per split; {default_threads()} threads; best of {arguments.repeat}\n\n{HEADER}", flush=True)
+    found = []
+    for name, n, beta in rows(arguments.sizes):
+        if arguments.models and name not in arguments.models:
+            continue
+        command = [sys.executable, __file__, "--repeat", str(arguments.repeat), "--row", name, str(n), str(beta)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+        if n >= 10:
+            print(line(found[-1]), flush=True)
+    plot(found, arguments.output)
+    print(f"\nplot: {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()

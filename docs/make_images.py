@@ -1,0 +1,119 @@
+"""Makes the pictures of the documentation: ``python docs/make_images.py``. Needs matplotlib.
+
+On the left, the most probable hierarchy over a cloud of exact draws, with the probability of each of its clusters; on
+the right, the expected size of the smallest cluster that holds both of two leaves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import PathCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.path import Path as MatplotlibPath
+
+import palmette as pal
+from palmette import datasets
+
+IMAGES = Path(__file__).parent / "images"
+DRAWS = 600
+CURVE = [MatplotlibPath.MOVETO, *3 * [MatplotlibPath.CURVE4]]
+INK, CLOUD, NOTE = "#23303d", "#2f7f86", "#a04a12"
+FAMILIES = {"Germanic": "#1f5f8b", "Romance": "#a8431f", "Slavic": "#3f7d3a", "Celtic": "#7b3f98"}
+SHADES = LinearSegmentedColormap.from_list("palmette", ["#123c46", "#2f7f86", "#9cc9bf", "#f4efe2"])
+
+
+def places(hierarchy: pal.Hierarchy, row: np.ndarray) -> np.ndarray:
+    """(n_nodes, 2): across, minus the logarithm of the size of a cluster; down, the mean row of its leaves."""
+    means = [np.mean(row[list(cluster)]) for cluster in hierarchy.clusters()]
+    return np.column_stack([-np.log(hierarchy.sizes), means])
+
+
+def branches(hierarchy: pal.Hierarchy, row: np.ndarray) -> list[MatplotlibPath]:
+    """A curve from every node to its parent that leaves and arrives level."""
+    at = places(hierarchy, row)
+    paths = []
+    for (x, y), (to_x, to_y) in zip(at[:-1], at[hierarchy.parents[:-1]], strict=True):
+        middle = (x + to_x) / 2
+        paths.append(MatplotlibPath([(x, y), (middle, y), (middle, to_y), (to_x, to_y)], CURVE))
+    return paths
+
+
+def draw_cloud(axes: Any, post: pal.HierarchyPosterior, row: np.ndarray) -> None:
+    """Many draws, each so faint that only what they share is seen."""
+    style = {"facecolors": "none", "edgecolors": CLOUD, "linewidths": 0.9, "alpha": 0.022}
+    for hierarchy in post.sample(DRAWS, rng=1):
+        axes.add_collection(PathCollection(branches(hierarchy, row), **style))
+
+
+def draw_best(axes: Any, post: pal.HierarchyPosterior, best: pal.Hierarchy, row: np.ndarray) -> None:
+    """The most probable hierarchy, a number on each of its clusters."""
+    axes.add_collection(
+        PathCollection(branches(best, row), facecolors="none", edgecolors=INK, linewidths=1.7, capstyle="round")
+    )
+    box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": NOTE, "linewidth": 0.6}
+    for cluster, (x, y) in list(zip(best.clusters(), places(best, row), strict=True))[best.n_leaves : -1]:
+        text = f"{post.cluster_probability(cluster):.2f}"
+        axes.text(x, y, text, color=NOTE, fontsize=8.5, ha="center", va="center", bbox=box)
+
+
+def name_leaves(axes: Any, data: datasets.SimilarityData, row: np.ndarray) -> None:
+    """Labels in the colours of their families."""
+    for leaf, label in enumerate(data.labels):
+        axes.text(0.06, row[leaf], label, color=FAMILIES[data.classes[leaf]], fontsize=10.5, va="center")
+
+
+def draw_matrix(axes: Any, post: pal.HierarchyPosterior, order: np.ndarray) -> Any:
+    """The matrix, in the order of the leaves on the left."""
+    sizes = post.expected_lca_size()[np.ix_(order, order)]
+    np.fill_diagonal(sizes, np.nan)
+    image = axes.imshow(sizes, cmap=SHADES, vmin=2, vmax=post.n_leaves)
+    for i, j in np.argwhere(~np.isnan(sizes)):
+        axes.text(
+            j,
+            i,
+            f"{sizes[i, j]:.0f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if sizes[i, j] < 7.5 else "#5d6a6a",
+        )
+    return image
+
+
+def main() -> None:
+    """Write the pictures."""
+    data = datasets.load_numerals()
+    post = pal.HierarchyPosterior(pal.models.Dasgupta(data.similarity, beta=4.0, labels=data.labels))
+    best = post.map()
+    order = best.leaf_order
+    row = np.argsort(order).astype(float)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11.4, 4.9), width_ratios=[1.32, 1], layout="constrained")
+    draw_cloud(left, post, row)
+    draw_best(left, post, best, row)
+    name_leaves(left, data, row)
+    left.set(xlim=(-np.log(12) - 0.12, 0.72), ylim=(11.6, -0.6))
+    left.axis("off")
+    left.set_title("the most probable hierarchy, over 600 exact draws", fontsize=11, color=INK, loc="left")
+    draw_matrix(right, post, order)
+    names = [data.labels[leaf] for leaf in order]
+    right.set_xticks(range(12), names, rotation=55, ha="right", rotation_mode="anchor", fontsize=9)
+    right.set_yticks(range(12), names, fontsize=9)
+    for ticks in (right.get_xticklabels(), right.get_yticklabels()):
+        for tick, leaf in zip(ticks, order, strict=True):
+            tick.set_color(FAMILIES[data.classes[leaf]])
+    right.tick_params(length=0)
+    right.spines[:].set_visible(False)
+    right.set_title("expected size of the smallest common cluster", fontsize=11, color=INK, loc="left")
+    IMAGES.mkdir(exist_ok=True)
+    figure.savefig(IMAGES / "numerals.png", dpi=150, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Greedy agglomeration: merge the pair of clusters with the largest merge score, until one cluster is left.
+
+A cluster lives in the slot of its lowest leaf, so merging i < j leaves slot i. Every score is computed once and kept,
+and every slot i remembers its best partner j > i: a step looks at n slots, not at n² pairs, and scores one new cluster
+against the others. That makes (n − 1)² scores in all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import kernel, specialise, specialise_inline
+from palmette.hierarchy import Hierarchy
+from palmette.models.base import Model, SplitModel
+from palmette.models.features import feature_loader
+from palmette.models.split_function import SplitFunction
+from palmette.search.record import Found
+
+__all__ = ["greedy"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MOST_MASKED = 63  # leaves in the bit mask of a split function
+
+features: Any = None  # a model's, put in by `specialise`, as are all of these
+merge_score: Any = None
+load: Any = None
+describe: Any = None
+score_row: Any = None
+
+
+def greedy(model: Model) -> Found:
+    """(L, R) = argmax merge_score, merged, again and again: O(n²) scores, and nothing proved.
+
+    `merge_score` is the model's own, or log ψ if it has none. Of equal pairs the one with the lowest leaf comes first,
+    then the one whose other cluster has the lowest leaf. Merges that the model forbids are made last: a hierarchy
+    always comes out, of log potential −inf if need be. Memory is n² numbers for the scores and n² for each pair
+    sum of the model.
+
+    >>> import numpy as np
+    >>> from palmette.models import Dasgupta
+    >>> found = greedy(Dasgupta(np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0.0]])))
+    >>> found.hierarchy, found.log_potential
+    (Hierarchy.from_newick('((0,1),2);'), -12.0)
+    """
+    if isinstance(model, SplitModel):
+        children = _merge_compiled(model)
+    elif isinstance(model, SplitFunction):
+        children = _merge_masks(model)
+    else:
+        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    hierarchy = Hierarchy.from_merges(children, model.labels)
+    return Found(hierarchy, model.log_potential(hierarchy))
+
+
+def _describe(theta, n, size, sums, pairs, one, table, i):
+    # Column i of the table of features.
+    features(theta, n, size, sums, pairs, one)
+    for c in range(one.size):
+        table[c, i] = one[c]
+
+
+def _score_row(theta, i, slots, sizes, sums, pairs, cross, table, out):
+    # out[s] = merge score of the clusters in slots i and s, for the listed s; cross[c, i, s] = Σ w between the two.
+    n = sizes.size
+    union = np.empty(sums.shape[1])
+    union_pairs = np.empty(pairs.shape[1])
+    one = np.empty(table.shape[0])
+    parent = np.empty((table.shape[0], 1))
+    for s in slots:
+        low, high = min(i, s), max(i, s)
+        for c in range(union.size):
+            union[c] = sums[low, c] + sums[high, c]
+        for c in range(union_pairs.size):
+            union_pairs[c] = pairs[low, c] + pairs[high, c] + cross[c, low, high]
+        describe(theta, n, sizes[i] + sizes[s], union, union_pairs, one, parent, 0)
+        out[s] = merge_score(theta, load(parent, 0), load(table, low), load(table, high))
+
+
+@kernel
+def _join(i, j, slots, sizes, sums, pairs, cross):
+    # Slot i takes over slot j; `slots` are the others.
+    sizes[i] += sizes[j]
+    for c in range(sums.shape[1]):
+        sums[i, c] += sums[j, c]
+    for c in range(pairs.shape[1]):
+        pairs[i, c] += pairs[j, c] + cross[c, i, j]
+        for s in slots:
+            cross[c, i, s] += cross[c, j, s]
+            cross[c, s, i] = cross[c, i, s]
+
+
+@kernel
+def _find_partner(i, slots, scores, partner, value):
+    # The best slot after i, the first one if all are −inf.
+    partner[i] = -1
+    for s in slots:
+        if s > i and (partner[i] < 0 or scores[i, s] > value[i]):
+            partner[i] = s
+            value[i] = scores[i, s]
+
+
+@kernel
+def _note_change(i, j, slots, row, scores, partner, value):
+    # Slot i has a new cluster with these scores, slot j has none any more.
+    for s in slots:
+        if s < i:
+            scores[s, i] = row[s]
+        elif s > i:
+            scores[i, s] = row[s]
+    for s in slots:
+        if s == i or partner[s] == i or partner[s] == j:
+            _find_partner(s, slots, scores, partner, value)
+        elif s < i and (row[s] > value[s] or (row[s] == value[s] and i < partner[s])):
+            partner[s] = i
+            value[s] = row[s]
+
+
+@kernel
+def _without(slots, i):
+    # A loop: `slots[slots != i]` takes a second longer to compile.
+    left = np.empty(slots.size - 1, np.int64)
+    k = 0
+    for s in slots:
+        if s != i:
+            left[k] = s
+            k += 1
+    return left
+
+
+@kernel
+def _best_pair(slots, partner, value):
+    i = slots[0]
+    for s in slots[:-1]:  # the last one has no partner
+        if value[s] > value[i]:
+            i = s
+    return i, partner[i]
+
+
+def _agglomerate(theta, sums, cross, k):
+    # `sums` and `cross` are those of single leaves at first, and change.
+    n = sums.shape[0]
+    slots = np.arange(n)
+    sizes, pairs = np.ones(n, np.int64), np.zeros((n, cross.shape[0]))
+    one, table = np.empty(k), np.empty((k, n))
+    scores, row = np.empty((n, n)), np.empty(n)
+    partner, value = np.empty(n, np.int64), np.empty(n)
+    node = np.arange(n)
+    children = np.empty((n - 1, 2), np.int64)
+    for i in range(n):
+        describe(theta, n, 1, sums[i], pairs[i], one, table, i)
+    for i in range(n):
+        score_row(theta, i, slots[i + 1 :], sizes, sums, pairs, cross, table, scores[i])
+        _find_partner(i, slots, scores, partner, value)
+    for step in range(n - 1):
+        i, j = _best_pair(slots, partner, value)
+        children[step, 0], children[step, 1] = node[i], node[j]
+        node[i] = n + step
+        slots = _without(slots, j)
+        others = _without(slots, i)
+        _join(i, j, others, sizes, sums, pairs, cross)
+        describe(theta, n, sizes[i], sums[i], pairs[i], one, table, i)
+        score_row(theta, i, others, sizes, sums, pairs, cross, table, row)
+        _note_change(i, j, slots, row, scores, partner, value)
+    return children
+
+
+def _merge_compiled(model: SplitModel) -> Ints:
+    describe = specialise_inline(_describe, features=model.features)
+    functions = {
+        "merge_score": model.score if model.merge_score is None else model.merge_score,
+        "load": feature_loader(model.n_features),
+        "describe": describe,
+    }
+    score_row = specialise_inline(_score_row, **functions)
+    agglomerate = specialise(_agglomerate, score_row=score_row, describe=describe)
+    children: Ints = agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features)
+    return children
+
+
+def _merge_masks(model: SplitFunction) -> Ints:
+    # One call for all pairs of leaves, then one for each new cluster against the others.
+    n = model.n_leaves
+    if n > _MOST_MASKED:
+        raise ValueError(
+            f"the split function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {n}; "
+            f"write a SplitModel"
+        )
+    masks = 1 << np.arange(n, dtype=np.int64)
+    node = np.arange(n)
+    scores = np.empty((n, n))  # row < column
+    is_pair = np.triu(np.ones((n, n), dtype=bool), 1)
+    rows, columns = np.nonzero(is_pair)
+    _score_pairs(model, masks, rows, columns, scores)
+    children = np.empty((n - 1, 2), dtype=np.int64)
+    for step in range(n - 1):
+        rows, columns = np.nonzero(is_pair)
+        best = np.argmax(scores[rows, columns])  # of equal ones the first
+        i, j = rows[best], columns[best]
+        children[step] = node[i], node[j]
+        node[i] = n + step
+        masks[i] |= masks[j]
+        is_pair[j, :] = is_pair[:, j] = False
+        others = np.flatnonzero(is_pair[i] | is_pair[:, i])
+        _score_pairs(model, masks, np.minimum(others, i), np.maximum(others, i), scores)
+    return children
+
+
+def _score_pairs(model: SplitFunction, masks: Ints, rows: Ints, columns: Ints, scores: Floats) -> None:
+    if len(rows):
+        scores[rows, columns] = model.log_potentials(masks[rows], masks[columns])

@@ -1,0 +1,82 @@
+"""What the documentation shows is what happens: every Python block runs, every printed output is real."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from palmette import datasets, demo
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+def python_blocks(page: Path) -> list[tuple[int, str, str | None]]:
+    """(line, source, expected output or None) of every Python block."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        (text[: match.start(2)].count("\n") + 1, match[2], match[3])
+        for match in BLOCK.finditer(text)
+        if match[1] == "python"
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_block_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    namespace = {"__name__": "docs"}
+    for line, source, expected in python_blocks(page):
+        printed = io.StringIO()
+        # Empty lines in front, so that a traceback names the line of the page.
+        code = compile("\n" * (line - 1) + source, str(page), "exec")
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{page.name}, line {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_link_to_a_file_leads_somewhere(page):
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_the_pages_hold_blocks_and_outputs():
+    blocks = {page.name: python_blocks(page) for page in PAGES}
+    assert all(blocks[name] for name in ("README.md", "hierarchies.md", "models.md", "your_own_model.md", "jets.md"))
+    assert sum(expected is not None for page in blocks.values() for *_, expected in page) > 20
+
+
+def test_the_demo_runs_and_draws_its_picture(tmp_path, capsys):
+    demo.main(tmp_path)
+    printed = capsys.readouterr().out
+    assert str(tmp_path / demo.PICTURE) in printed
+    assert max(len(line) for line in printed.splitlines() if str(tmp_path) not in line) <= 100
+    picture = ET.parse(tmp_path / demo.PICTURE).getroot()
+    words = {element.text or element[-1].tail for element in picture.iter() if element.tag.endswith("}text")}
+    assert "0.97" in words
+
+
+@pytest.mark.parametrize("load", [datasets.load_numerals, datasets.load_worlds])
+def test_data_sets_are_labelled_and_closed_for_writing(load):
+    data = load()
+    assert len(data.labels) == len(set(data.labels)) == len(data.classes) == 12
+    assert data.origin
+    array = data.points if isinstance(data, datasets.PointData) else data.similarity
+    assert array.shape[0] == 12
+    assert not array.flags.writeable
+    if isinstance(data, datasets.SimilarityData):
+        np.testing.assert_array_equal(array, array.T)
+        np.testing.assert_array_equal(np.diag(array), 1.0)
+    else:
+        assert array.shape[1] == len(data.variables)

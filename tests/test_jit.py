@@ -1,0 +1,181 @@
+"""Templates become kernels: one for each set of functions, each with a name of its own on disk."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from palmette import _jit
+from palmette._jit import as_compiled, inline, kernel, specialise, specialise_inline
+from palmette.models import Dasgupta, SplitModel, Uniform
+from palmette.models.features import feature_loader, subset_features
+from palmette.recursions.inside import solve_all
+from palmette.recursions.semirings import MAXIMUM, SUM
+from palmette.recursions.separable import combine_level
+from palmette.trellis.full import FullTrellis
+
+step = None  # put in by `specialise`
+
+
+def template(x):
+    """step(step(x))"""
+    return step(step(x))
+
+
+@inline
+def double(x):
+    return 2.0 * x
+
+
+@inline
+def increase(x):
+    return x + 1.0
+
+
+def test_a_template_is_compiled_with_the_functions_put_in():
+    assert specialise(template, step=double)(3.0) == 12.0
+    assert specialise(template, step=increase)(3.0) == 5.0
+    assert template.__globals__["step"] is None
+
+
+def test_the_same_functions_give_the_same_kernel_and_others_another():
+    assert specialise(template, step=double) is specialise(template, step=double)
+    assert specialise(template, step=double) is not specialise(template, step=increase)
+
+
+def test_a_template_becomes_part_of_other_kernels():
+    quadruple = specialise_inline(template, step=double)
+    assert specialise(template, step=quadruple)(1.0) == 16.0
+    assert specialise_inline(template, step=double) is quadruple
+
+
+def test_a_users_function_is_never_cached_on_disk():
+    foreign = specialise(template, step=double)
+    foreign(1.0)
+    assert foreign.stats.cache_path is None
+    assert not foreign.stats.cache_hits
+
+
+def kernels_of_the_package():
+    for model in (Uniform(3), Dasgupta(np.ones((3, 3)))):
+        yield subset_features(model)
+        yield FullTrellis(model).specialised(solve_all)
+    yield combine_level(SUM)
+    yield combine_level(MAXIMUM)
+
+
+def test_the_name_of_a_kernel_carries_the_digest_of_all_sources_and_of_its_functions():
+    digest = _jit._source_digest()
+    assert re.fullmatch("[0-9a-f]{16}", digest)
+    names = {}
+    for compiled in kernels_of_the_package():
+        name = compiled.py_func.__qualname__
+        assert name.endswith(f"_{digest}")
+        assert re.fullmatch(r"\w+_[0-9a-f]{16}_[0-9a-f]{16}", name)
+        assert compiled.stats.cache_path
+        names.setdefault(name, set()).add(id(compiled))
+    assert all(len(kernels) == 1 for kernels in names.values())
+    assert len(names) == 5  # separable models share their sums; their features differ
+
+
+def test_a_plain_kernel_carries_the_digest_too_and_releases_the_gil():
+    @kernel
+    def triple(x):
+        return 3.0 * x
+
+    assert triple.py_func.__qualname__ == f"triple_{_jit._source_digest()}"
+    assert triple.targetoptions["nogil"] is True
+    assert triple(2.0) == 6.0
+
+
+def test_an_edit_of_any_source_with_kernels_changes_the_digest(tmp_path, monkeypatch):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "_jit.py").write_text("")
+    (tmp_path / "deep/kernels.py").write_text("from palmette._jit import kernel")
+    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_jit.py"))
+    fresh = _jit._source_digest.__wrapped__
+    before = fresh()
+    assert fresh() == before
+    (tmp_path / "deep/kernels.py").write_text("from palmette._jit import inline")
+    assert fresh() != before
+
+
+def imported_constants(tree):
+    """Numbers that a source imports from another one of this package, and the path of that source."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("palmette"):
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                if isinstance(getattr(module, name.name), int | float | np.generic | np.ndarray):
+                    yield name.name, Path(module.__file__)
+
+
+def names_in_kernels(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and {"inline", "kernel", "reduction"} & {
+            decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)
+        }:
+            yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def test_an_edit_of_a_constant_that_kernels_read_changes_the_digest():
+    """A constant is frozen into compiled code, so the source that holds it must be part of the digest."""
+    for path in Path(_jit.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        read = set(names_in_kernels(tree))
+        for name, source in imported_constants(tree):
+            assert name not in read or "palmette._jit" in source.read_text(encoding="utf-8"), (path.name, name)
+
+
+def test_loaders_of_features_have_different_names():
+    names = {feature_loader(k).py_func.__qualname__ for k in range(1, 9)}
+    assert len(names) == 8
+
+
+def test_what_is_compiled_already_is_taken_as_it_is_and_plain_functions_are_compiled_once():
+    def plain(x):
+        return x
+
+    assert as_compiled(double) is double
+    assert isinstance(as_compiled(plain), Dispatcher)
+    assert as_compiled(plain) is as_compiled(plain)
+
+
+def test_the_functions_of_a_users_model_are_compiled_when_the_class_is_made():
+    class Plain(SplitModel):
+        n_features = 1
+
+        @staticmethod
+        def features(theta, n, size, sums, pairs, out):
+            out[0] = size
+
+        @staticmethod
+        def score(theta, parent, left, right):
+            return 0.0
+
+    class Other(Plain):
+        @staticmethod
+        def score(theta, parent, left, right):
+            return -1.0
+
+    assert isinstance(Plain.features, Dispatcher)
+    assert Other.features is Plain.features
+    assert Other.score is not Plain.score
+    assert Plain(3).merge_score is None
+
+
+def test_minus_infinity_survives_the_compiler_options():
+    @kernel
+    def worst(values):
+        top = -np.inf
+        for x in values:
+            top = max(top, x)
+        return top - 1.0
+
+    assert worst(np.full(9, -np.inf)) == -np.inf
+    assert worst(np.array([-np.inf, 2.0])) == 1.0
