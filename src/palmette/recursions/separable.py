@@ -310,19 +310,17 @@ def tabulate(u, V, b, slope, k, linear, first, last, table):
 def finish_sums(a, shift, allowed, masks, Z):
     """Put Z[P] = log F(P) + a(P) + shift in the place of F(P), for the listed clusters.
 
-    Returns how many were left alone because F(P) is too small to be trusted; their masks are moved to the front.
+    Where F(P) is too small to be trusted Z[P] becomes NaN; returns how often.
     """
     n_unsafe = 0
-    for i in range(masks.size):
-        P = masks[i]
+    for P in masks:
         F = Z[P]
         if allowed.size > 0 and allowed[P] == 0:
             Z[P] = -np.inf
         elif F >= SMALLEST_SUM:
             Z[P] = np.log(F) + a[P] + shift
         else:
-            masks[i] = masks[n_unsafe]
-            masks[n_unsafe] = P
+            Z[P] = np.nan
             n_unsafe += 1
     return n_unsafe
 

@@ -78,7 +78,7 @@ class FullTrellis:
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return potential_bytes(self.model) + 30 * (1 << self.n)
+        return potential_bytes(self.model) + 37 * (1 << self.n)
 
     def require(self, n_bytes: int) -> None:
         """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
@@ -126,8 +126,13 @@ class FullTrellis:
         return cluster_sizes(self.n)
 
     def clusters_of_size(self, k: int) -> Masks:
-        """The masks of k leaves, increasing."""
-        return np.flatnonzero(self.sizes == k).astype(np.uint32)
+        """The masks of k leaves, increasing; a view."""
+        first = sum(math.comb(self.n, j) for j in range(k))
+        return self._by_size[first : first + math.comb(self.n, k)]
+
+    @cached_property
+    def _by_size(self) -> Masks:
+        return np.argsort(self.sizes, kind="stable").astype(np.uint32)
 
     def workers(self, title: str, total: float) -> Workers:
         """Threads for one pass, with a progress bar that counts up to `total`."""

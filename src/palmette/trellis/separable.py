@@ -148,16 +148,16 @@ class SeparablePasses:
     def _finish_sums(self, workers: Workers, k: int, masks: Masks, Z: Floats) -> None:
         trellis = self._trellis
 
-        def finish(first: int, last: int) -> Masks:
-            part = masks[first:last]
-            return part[: kernels.finish_sums(self._a, self._slopes[k] * k, trellis.allowed, part, Z)]
+        def finish(first: int, last: int) -> int:
+            return int(kernels.finish_sums(self._a, self._slopes[k] * k, trellis.allowed, masks[first:last], Z))
 
-        unsafe = np.concatenate([np.empty(0, np.uint32), *workers.run(finish, np.full(len(masks), 10.0))])
-        if len(unsafe):
+        if sum(workers.run(finish, np.full(len(masks), 10.0))):
+            unsafe = masks[np.isnan(Z[masks])]
             kernel = trellis.specialised(general.inside_clusters)
             work = np.full(len(unsafe), 4.0 * 2.0**k)
             workers.run(lambda i, j: kernel(trellis.data, trellis.allowed, unsafe[i:j], Z), work)
+            self.n_unsafe += len(unsafe)
         small = trellis.clusters_of_size(k)
         small = small[: np.searchsorted(small, _SEGMENT)]
         small = small[Z[small] > -np.inf]
-        self.n_unsafe += len(unsafe) + int((self._log_sums(Z, small, k) < math.log(kernels.SMALLEST_SUM)).sum())
+        self.n_unsafe += int((self._log_sums(Z, small, k) < math.log(kernels.SMALLEST_SUM)).sum())
