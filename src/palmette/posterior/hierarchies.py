@@ -46,7 +46,7 @@ class HierarchyPosterior(Cached):
     >>> post.map()
     Hierarchy.from_newick('((a,b),c);')
     >>> round(post.cluster_probability(["a", "b"]), 4)
-    0.9991
+    0.9994
     """
 
     def __init__(

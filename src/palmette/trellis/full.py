@@ -146,7 +146,7 @@ class FullTrellis:
     def inside(self) -> Floats:
         """Log Z of every cluster; −inf where no hierarchy is possible."""
         if self.n <= SERIAL:
-            return self.solve(self.n)[0]
+            return self._both[0]
         if self._separable is not None:
             return self._separable.inside()
         return self._by_blocks("summing hierarchies", inside.inside_blocks, which=0)
@@ -154,7 +154,7 @@ class FullTrellis:
     def maximum(self) -> Floats:
         """Log M of every cluster: the largest log potential of a hierarchy over it."""
         if self.n <= SERIAL:
-            return self.solve(self.n)[1]
+            return self._both[1]
         if self._separable is not None:
             return self._separable.maximum()
         return self._by_blocks("finding the best hierarchy", inside.max_blocks, which=1)
@@ -286,6 +286,10 @@ class FullTrellis:
             for k in range(2, self.n + 1):
                 self._over(workers, kernel, self.clusters_of_size(k), 3.0 * 2.0 ** (k - 1), np.uint64(modulus), counts)
         return int(counts[-1])
+
+    @cached_property
+    def _both(self) -> tuple[Floats, Floats]:
+        return self.solve(self.n)
 
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
