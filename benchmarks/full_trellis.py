@@ -25,7 +25,8 @@ from numba import njit
 import palmette as pal
 from palmette.models import SplitModel
 from palmette.recursions.schedule import default_threads
-from palmette.trellis.full import SERIAL, FullTrellis, double_factorial, n_splits
+from palmette.trellis.counting import double_factorial, n_splits
+from palmette.trellis.full import SERIAL, FullTrellis
 
 PAPER_SECONDS = {5: 0.05, 9: 1.6, 10: 6.1}  # Z and MAP of one jet, as the AISTATS paper reports them
 

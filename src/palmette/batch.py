@@ -164,7 +164,7 @@ class BatchResult:
 def infer(
     problems: Problems | Sequence[SplitModel], *, threads: int | None = None, progress: bool | None = None
 ) -> BatchResult:
-    """Log Z(X) and the best hierarchy of every problem, each on its full trellis.
+    """log Z(X) and the best hierarchy of every problem, each on its full trellis.
 
     `problems` are models that share their functions (the same class, any data), or a `Problems` record, which needs
     no Python object for each. Up to 17 leaves each; one leaf gives log Z = 0; a problem in which every hierarchy has

@@ -17,7 +17,8 @@ from palmette import HierarchyPosterior, TrellisTooLarge
 from palmette.models import Correlation, Dasgupta, SplitFunction, SplitModel, SumOfSquares, Uniform
 from palmette.posterior.conditions import Conditions
 from palmette.trellis import full
-from palmette.trellis.full import FullTrellis, double_factorial, n_splits
+from palmette.trellis.counting import double_factorial, n_splits
+from palmette.trellis.full import FullTrellis
 
 KINDS = ["uniform", "dasgupta", "correlation", "sum of squares"]
 BETAS = [0.0, 0.05, 1.0, 10.0, 1e3, 1e6]

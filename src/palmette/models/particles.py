@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 LARGEST, SMALLEST = 1e30, 1e-30  # within these bounds no product or ratio of a shower's law leaves float64
 
 _COLUMNS = "(E, px, py, pz)"
-_ROUNDING = 1e-6  # E² − |p|² of a massless particle is off by this share of E² if stored in single precision
+_ROUNDING = 3e-5  # E² − |p|² of a massless particle is off by this share of E² if stored with six digits
 
 
 def check_positive(name: str, value: float) -> float:

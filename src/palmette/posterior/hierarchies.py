@@ -21,6 +21,7 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.sampling import draw_masks
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, cluster_table, split_table
 from palmette.recursions import outside
+from palmette.trellis.counting import count_hierarchies
 from palmette.trellis.full import FullTrellis
 
 __all__ = ["HierarchyPosterior"]
@@ -94,13 +95,13 @@ class HierarchyPosterior(Cached):
 
     @property
     def log_partition(self) -> float:
-        """Log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
+        """log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
         return float(self._inside[-1])
 
     @cached
     def count(self) -> int:
         """The number of hierarchies of non-zero potential, as an exact integer."""
-        return self._trellis.count()
+        return count_hierarchies(self._trellis)
 
     @cached
     def entropy(self) -> float:
@@ -162,7 +163,7 @@ class HierarchyPosterior(Cached):
         return self._model.log_potential(hierarchy)
 
     def log_prob(self, hierarchy: Hierarchy) -> float:
-        """Log p(H) ≤ 0."""
+        """log p(H) ≤ 0."""
         self._require_possible()
         return self._log_prob(self.log_potential(hierarchy))
 

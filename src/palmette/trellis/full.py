@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +11,12 @@ import numpy.typing as npt
 
 from palmette._jit import specialise
 from palmette.clusters import cluster_sizes
-from palmette.errors import TrellisTooLarge
 from palmette.models.base import Model
 from palmette.progress import Progress
 from palmette.recursions import inside, outside
 from palmette.recursions.schedule import Workers, check_threads
+from palmette.trellis.counting import n_splits
+from palmette.trellis.memory import check_memory, require_memory
 from palmette.trellis.potentials import (
     Potentials,
     Separable,
@@ -26,31 +26,12 @@ from palmette.trellis.potentials import (
 )
 from palmette.trellis.separable import SEGMENT_LEAVES, SeparablePasses
 
-__all__ = ["FullTrellis", "double_factorial", "n_splits"]
+__all__ = ["FullTrellis"]
 
 Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.uint32]
 
-MOST_LEAVES = 30  # masks of one size are listed as 32-bit integers
 SERIAL = 12  # up to here one compiled call does everything: threads would cost more than they give
-
-
-def n_splits(n: int) -> int:
-    """(3^n − 2^(n+1) + 1) / 2: the splits of all clusters of n leaves.
-
-    >>> n_splits(3)
-    6
-    """
-    return int((3**n - 2 ** (n + 1) + 1) // 2)
-
-
-def double_factorial(n: int) -> int:
-    """N!! = n (n − 2) (n − 4) …; 1 for n ≤ 0.
-
-    >>> double_factorial(7)
-    105
-    """
-    return math.prod(range(n, 0, -2))
 
 
 class FullTrellis:
@@ -68,7 +49,7 @@ class FullTrellis:
     ) -> None:
         self.model = model
         self.n = model.n_leaves
-        self.max_memory = _check_memory(max_memory)
+        self.max_memory = check_memory(max_memory)
         self.threads = check_threads(threads)
         self.progress = progress
         self.require(self.memory_needed)
@@ -82,14 +63,7 @@ class FullTrellis:
 
     def require(self, n_bytes: int) -> None:
         """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
-        limit = self.max_memory if self.max_memory is not None else _default_memory()
-        if self.n <= MOST_LEAVES and n_bytes <= limit:
-            return
-        reason = f"at most {MOST_LEAVES} leaves are possible" if n_bytes <= limit else f"{_amount(limit)} are allowed"
-        raise TrellisTooLarge(
-            f"the full trellis over n = {self.n} leaves needs {_amount(n_bytes)}; {reason}. Raise max_memory or take "
-            f"fewer leaves; beyond, a sparse trellis of chosen clusters is needed, which this version does not have yet"
-        )
+        require_memory(self.n, n_bytes, self.max_memory)
 
     def specialised(self, template: Any, **functions: Any) -> Any:
         """`template` compiled for this model's log ψ."""
@@ -144,7 +118,7 @@ class FullTrellis:
         return SeparablePasses(self, data) if isinstance(data, Separable) and self.n > SEGMENT_LEAVES else None
 
     def inside(self) -> Floats:
-        """Log Z of every cluster; −inf where no hierarchy is possible."""
+        """log Z of every cluster; −inf where no hierarchy is possible."""
         if self.n <= SERIAL:
             return self._both[0]
         if self._separable is not None:
@@ -152,7 +126,7 @@ class FullTrellis:
         return self._by_blocks("summing hierarchies", inside.inside_blocks, which=0)
 
     def maximum(self) -> Floats:
-        """Log M of every cluster: the largest log potential of a hierarchy over it."""
+        """log M of every cluster: the largest log potential of a hierarchy over it."""
         if self.n <= SERIAL:
             return self._both[1]
         if self._separable is not None:
@@ -169,11 +143,12 @@ class FullTrellis:
         with self.workers(title, n_splits(self.n)) as workers:
             for k in range(1, self.n - 1):
                 blocks = np.flatnonzero(block_sizes == k).astype(np.uint32)
-                self._over(workers, kernel, blocks, 4.5 * 2.0**k, table)
+                self.over(workers, kernel, blocks, 4.5 * 2.0**k, table)
         return table
 
-    def _over(self, workers: Workers, kernel: Any, masks: Masks, work: float, *tables: Any) -> None:
-        # kernel(data, allowed, masks, *tables) on slices of the masks, each of which costs `work`.
+    def over(self, workers: Workers, kernel: Any, masks: Masks, work: float, *tables: Any) -> None:
+        """kernel(data, allowed, masks, *tables) on slices of the masks, each of which costs `work`."""
+
         def call(first: int, last: int) -> None:
             kernel(self.data, self.allowed, masks[first:last], *tables)
 
@@ -262,30 +237,10 @@ class FullTrellis:
     def log_psi(
         self, parent: npt.NDArray[np.uint64], left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]
     ) -> Floats:
-        """Log ψ of each of these splits."""
+        """log ψ of each of these splits."""
         out = np.empty(len(parent))
         self.specialised(inside.listed_log_psi)(self.data, parent, left, right, out)
         return out
-
-    def count(self) -> int:
-        """The number of hierarchies of non-zero potential, exactly."""
-        if not self.model.may_forbid and len(self.allowed) == 0:
-            return double_factorial(2 * self.n - 3)
-        residues = {0: self._count_modulo(0)}
-        # (2n − 3)!! passes 2^64 at n = 19 and stays below 2^160 up to n = 30: three primes more tell the number.
-        if self.n > 18:
-            for prime in (4294967291, 4294967279, 4294967231):
-                residues[prime] = self._count_modulo(prime)
-        return _chinese_remainder(residues)
-
-    def _count_modulo(self, modulus: int) -> int:
-        kernel = self.specialised(inside.count_clusters)
-        counts = np.zeros(1 << self.n, dtype=np.uint64)
-        counts[1 << np.arange(self.n)] = 1
-        with self.workers("counting hierarchies", 3.0 * n_splits(self.n)) as workers:
-            for k in range(2, self.n + 1):
-                self._over(workers, kernel, self.clusters_of_size(k), 3.0 * 2.0 ** (k - 1), np.uint64(modulus), counts)
-        return int(counts[-1])
 
     @cached_property
     def _both(self) -> tuple[Floats, Floats]:
@@ -302,35 +257,3 @@ def _as_probabilities(mu: Floats) -> Floats:
     # Rounding may leave a sum a few units in the last place above 1.
     mu[0] = 0.0
     return np.minimum(mu, 1.0, out=mu)
-
-
-def _chinese_remainder(residues: dict[int, int]) -> int:
-    value, modulus = 0, 1
-    for m, residue in residues.items():
-        m = m or 1 << 64
-        value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
-        modulus *= m
-    return value
-
-
-def _check_memory(max_memory: int | None) -> int | None:
-    if max_memory is None:
-        return None
-    if isinstance(max_memory, bool) or not isinstance(max_memory, int | float | np.number) or not max_memory > 0:
-        raise ValueError(f"max_memory is {max_memory!r}; expected a positive number of bytes, such as 8e9, or None")
-    return int(min(max_memory, 2**63))
-
-
-def _default_memory() -> int:
-    try:
-        return int(0.75 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # not a POSIX system
-        return 8 * 2**30
-
-
-def _amount(n_bytes: float) -> str:
-    for unit in ("bytes", "KB", "MB", "GB", "TB", "PB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.3g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.3g} EB"

@@ -63,7 +63,7 @@ def _tabled_log_psi(data, P, L, R):
 
 
 def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
-    """Log ψ = a[P] + b[|P|]·(u[L] + u[R]) from its tables, by mask (a, u) and by size (b)."""
+    """log ψ = a[P] + b[|P|]·(u[L] + u[R]) from its tables, by mask (a, u) and by size (b)."""
     return Potentials(_separable_log_psi, Separable(a, u, b))
 
 

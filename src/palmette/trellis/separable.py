@@ -53,7 +53,7 @@ class SeparablePasses:
         return self.n_unsafe == 0
 
     def inside(self) -> Floats:
-        """Log Z of every cluster."""
+        """log Z of every cluster."""
         Z = self._first_segment(0)
         table = np.empty(1 << self._n)
         self.n_unsafe = 0
@@ -68,7 +68,7 @@ class SeparablePasses:
         return Z
 
     def maximum(self) -> Floats:
-        """Log M of every cluster."""
+        """log M of every cluster."""
         M = self._first_segment(1)
         table = np.empty(1 << self._n)
         with self._trellis.workers("finding the best hierarchy", self._total_work()) as workers:
