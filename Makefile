@@ -4,16 +4,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check lint types format bench clean
+.PHONY: demo test test-quick check lint types format bench clean
 
 demo: $(READY)
 	$(BIN)/python -m palmette.demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow"
-
-test-all: $(READY)
 	$(BIN)/python -m pytest
+
+test-quick: $(READY)
+	$(BIN)/python -m pytest -m "not slow"
 
 check: lint types test
 
@@ -30,6 +30,7 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/full_trellis.py
+	$(BIN)/python benchmarks/small_problems.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }

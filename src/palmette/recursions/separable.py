@@ -21,7 +21,7 @@ import numpy as np
 
 from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
-from palmette.numeric import exponential
+from palmette.numeric import exponential, logarithm
 from palmette.recursions.semirings import Semiring
 from palmette.recursions.splits import ZERO, next_subset
 
@@ -284,26 +284,44 @@ def gather_level(outer, table, out, k, middle, tops, first, last, middles, offse
             R = next_subset(R, others)
 
 
-@kernel
-def largest_slope(u, V, b, k, first, last):
-    """Max (b u(S) + V(S)) / |S| over the clusters first ≤ S < last of fewer than k leaves: the α for which G ≤ 1."""
-    slope = -np.inf
-    for S in range(max(first, 1), last):
-        size = size_of(S)
-        if size < k:
-            slope = max(slope, (b * u[S] + V[S]) / size)
-    return slope
+# The next three loop from 0 over slices: an index that might be negative would keep LLVM from vectorising.
 
 
 @kernel
-def tabulate(u, V, b, slope, k, linear, first, last, table):
+def largest_slope(sizes, u, V, b, k, first, last):
+    """max (b u(S) + V(S)) / |S| over the clusters first ≤ S < last of fewer than k leaves: the α for which G ≤ 1."""
+    sizes, u, V = sizes[first:last], u[first:last], V[first:last]
+    one = two = -np.inf  # two running maxima, since each waits for the one before it; slices are even
+    for i in range(0, sizes.size, 2):
+        x = (b * u[i] + V[i]) / sizes[i] if 0 < sizes[i] < k else -np.inf
+        y = (b * u[i + 1] + V[i + 1]) / sizes[i + 1] if sizes[i + 1] < k else -np.inf
+        one = x if x > one else one
+        two = y if y > two else two
+    return max(one, two)
+
+
+@kernel
+def tabulate(sizes, u, V, b, slope, k, linear, first, last, table):
     """table[S] = b u(S) + V(S) − slope·|S|, or its exponential if `linear`, for |S| < k; else −inf, or 0."""
-    for S in range(first, last):
-        size = size_of(S)
-        x = -np.inf
-        if 0 < size < k:
-            x = b * u[S] + V[S] - slope * size
-        table[S] = exponential(x) if linear else x
+    sizes, u, V, table = sizes[first:last], u[first:last], V[first:last], table[first:last]
+    if linear:
+        for i in range(sizes.size):
+            x = exponential(b * u[i] + V[i] - slope * sizes[i])
+            table[i] = x if 0 < sizes[i] < k else 0.0
+    else:
+        for i in range(sizes.size):
+            table[i] = b * u[i] + V[i] if 0 < sizes[i] < k else -np.inf
+
+
+@kernel
+def collect(table, sums, k, mu, nu, first, last):
+    """μ[C] += table[C]·sums[C] and ν[C] += k times that, for first ≤ C < last; clears the sums."""
+    table, sums, mu, nu = table[first:last], sums[first:last], mu[first:last], nu[first:last]
+    for i in range(sums.size):
+        gain = table[i] * sums[i]
+        mu[i] += gain
+        nu[i] += k * gain
+        sums[i] = 0.0
 
 
 @kernel
@@ -318,18 +336,8 @@ def finish_sums(a, shift, allowed, masks, Z):
         if allowed.size > 0 and allowed[P] == 0:
             Z[P] = -np.inf
         elif F >= SMALLEST_SUM:
-            Z[P] = np.log(F) + a[P] + shift
+            Z[P] = logarithm(F) + a[P] + shift
         else:
             Z[P] = np.nan
             n_unsafe += 1
     return n_unsafe
-
-
-@kernel
-def collect(table, sums, k, mu, nu, first, last):
-    """μ[C] += table[C]·sums[C] and ν[C] += k times that, for first ≤ C < last; clears the sums."""
-    for C in range(first, last):
-        gain = table[C] * sums[C]
-        mu[C] += gain
-        nu[C] += k * gain
-        sums[C] = 0.0

@@ -111,11 +111,11 @@ class SeparablePasses:
         return Z[masks] - self._a[masks] - self._slopes[k] * k  # type: ignore[no-any-return]
 
     def _largest_slope(self, workers: Workers, V: Floats, k: int) -> float:
-        fixed = (self._u, V, self._b[k], k)
+        fixed = (self._trellis.sizes, self._u, V, self._b[k], k)
         return float(max(self._over_clusters(workers, lambda i, j: kernels.largest_slope(*fixed, i, j))))
 
     def _tabulate(self, workers: Workers, V: Floats, k: int, linear: bool, table: Floats) -> None:
-        fixed = (self._u, V, self._b[k], self._slopes[k] if linear else 0.0, k, linear)
+        fixed = (self._trellis.sizes, self._u, V, self._b[k], self._slopes[k] if linear else 0.0, k, linear)
         self._over_clusters(workers, lambda i, j: kernels.tabulate(*fixed, i, j, table))
 
     def _over_clusters(self, workers: Workers, call: Callable[[int, int], Any]) -> list[Any]:
