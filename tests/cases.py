@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from ginkgo_formulas import log_psi_of
 from hypothesis import strategies as st
 from numba import njit
 from oracle import Oracle, correlation, dasgupta, sum_of_squares
@@ -60,9 +62,9 @@ def symmetric(draw: Any, n: int, entries: st.SearchStrategy[float]) -> np.ndarra
 
 
 @st.composite
-def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsft") -> Case:
-    """kinds: u uniform, d Dasgupta, c correlation, s sums of squares, f split function, t a user's model."""
-    n = draw(st.integers(1, max_leaves))
+def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsgft", n: int | None = None) -> Case:
+    """kinds: u uniform, d Dasgupta, c correlation, s sums of squares, g Ginkgo, f split function, t a user's model."""
+    n = draw(st.integers(1, max_leaves)) if n is None else n
     kind = draw(st.sampled_from(kinds))
     beta = draw(BETAS)
     if kind == "u":
@@ -77,6 +79,8 @@ def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsft") -> Case:
         row = st.lists(st.sampled_from([0.0, 1.0, -3.0]) | st.floats(-5, 5), min_size=2, max_size=2)
         x = np.array(draw(st.lists(row, min_size=n, max_size=n)))
         return Case(pal.models.SumOfSquares(x, beta), Oracle(n, sum_of_squares(x, beta)))
+    if kind == "g":
+        return ginkgo_case(draw, n)
     if kind == "f":
         return split_function_case(draw, n, beta)
     return tilted_case(draw, n)
@@ -91,6 +95,16 @@ def split_function_case(draw: Any, n: int, beta: float) -> Case:
     model = pal.models.SplitFunction(n, lambda left, right: table[left, right])
     mask = lambda cluster: sum(1 << i for i in cluster)  # noqa: E731
     return Case(model, Oracle(n, lambda left, right: table[mask(left), mask(right)]))
+
+
+def ginkgo_case(draw: Any, n: int) -> Case:
+    # Masses well above zero: what rounding does to massless particles has tests of its own.
+    row = st.tuples(st.sampled_from([0.5, 1.0, 3.0]), *[st.sampled_from([-2.0, 0.0, 2.0]) | st.floats(-3, 3)] * 3)
+    particles = [(math.hypot(*row), *row[1:]) for row in draw(st.lists(row, min_size=n, max_size=n))]
+    likelihood = draw(st.sampled_from(["ordered", "symmetric", "literal"]))
+    rate, t_cut = draw(st.sampled_from([0.1, 1.5, 8.0])), draw(st.sampled_from([0.7, 7.7]))
+    model = pal.models.Ginkgo(particles, rate, t_cut, likelihood=likelihood)
+    return Case(model, Oracle(n, log_psi_of(particles, likelihood, rate, t_cut)))
 
 
 def tilted_case(draw: Any, n: int) -> Case:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import golden
 import numpy as np
 import pytest
+from ginkgo_formulas import FORMULAS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,60 +17,6 @@ from palmette.models.particles import check_particles, check_totals
 
 LIKELIHOODS = ["ordered", "symmetric", "literal"]
 PAIR = [[5.0, 3.0, 0.0, 0.0], [5.0, -3.0, 0.0, 0.0]]
-
-
-# The formulas as they are written down. A child is its t, and whether it is a single leaf.
-
-
-def g_ordered(T, t, rate, t_cut):
-    K = -math.log(1 - math.exp(-rate))
-    if t > 0:
-        return K + math.log(rate / T) - rate * t / T
-    return K + math.log(-math.expm1(-rate * t_cut / T))
-
-
-def ordered(t_parent, left, right, rate, root_rate, t_cut, is_root):
-    if t_parent < t_cut:
-        return -math.inf
-    t_left, t_right = (0.0 if is_leaf else t for t, is_leaf in (left, right))
-    hi, lo = max(t_left, t_right), min(t_left, t_right)
-    s = (math.sqrt(t_parent) - math.sqrt(hi)) ** 2
-    g = g_ordered(s, lo, rate, t_cut) if s > 0 else -math.inf
-    if s == 0 and lo == 0:
-        g = -math.log(1 - math.exp(-rate))
-    return g_ordered(t_parent, hi, rate, t_cut) + g - math.log(4 * math.pi)
-
-
-def g_symmetric(T, t, rate, t_cut):
-    K = -math.log(1 - math.exp(-0.999 * rate))
-    if t > t_cut:
-        return K + math.log(rate / T) - rate * t / T
-    return K + math.log(-math.expm1(-rate * min(T, t_cut) / T))
-
-
-def symmetric(t_parent, left, right, rate, root_rate, t_cut, is_root):
-    (t_left, _), (t_right, _) = left, right
-    rate = root_rate if is_root else rate
-    roots = math.sqrt(t_left) + math.sqrt(t_right)
-    if t_parent <= t_cut or max(t_left, t_right) >= 0.999 * t_parent:
-        return -math.inf
-    if roots > math.sqrt(t_parent) * (1 + 1e-9):
-        return -math.inf
-    after_left = (math.sqrt(t_parent) - math.sqrt(t_left)) ** 2
-    after_right = (math.sqrt(t_parent) - math.sqrt(t_right)) ** 2
-    a = g_symmetric(t_parent, t_left, rate, t_cut) + g_symmetric(after_left, t_right, rate, t_cut)
-    b = g_symmetric(t_parent, t_right, rate, t_cut) + g_symmetric(after_right, t_left, rate, t_cut)
-    return float(np.logaddexp(a, b)) - math.log(2) - math.log(4 * math.pi)
-
-
-def literal(t_parent, left, right, rate, root_rate, t_cut, is_root):
-    if t_parent == 0:
-        return -math.inf
-    K = -math.log(1 - math.exp(-rate))
-    return sum(K + math.log(rate) - math.log(t_parent) - rate * t / t_parent for t, _ in (left, right))
-
-
-TWINS = {"ordered": ordered, "symmetric": symmetric, "literal": literal}
 
 
 def exact_mass_squared(particles):
@@ -168,7 +115,7 @@ def test_score_matches_the_formula_on_every_split(likelihood, momenta, rate, t_c
             got = model.score(model.theta, features[P], features[L], features[R])
             left, right = ((t[side], len(members[side]) == 1) for side in (L, R))
             is_root = len(members[P]) == model.n_leaves
-            wanted = TWINS[likelihood](t[P], left, right, rate, root_rate, t_cut, is_root)
+            wanted = FORMULAS[likelihood](t[P], left, right, rate, root_rate, t_cut, is_root)
             # √t_P − √t_L loses digits where the two are close: rounding of √t, over what remains.
             roots = math.sqrt(t[P]), math.sqrt(max(t[L], t[R]))
             remains = abs(roots[0] - roots[1])

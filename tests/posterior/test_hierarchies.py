@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import oracle as formulas
 import pytest
 from cases import Case, cases
 from hypothesis import assume, given, settings
@@ -102,9 +103,9 @@ def test_entropy_matches_enumeration(case):
 
 
 @settings(max_examples=60)
-@given(case=cases(), other_case=cases(kinds="dcu"))
-def test_kl_matches_enumeration(case, other_case):
-    assume(case.model.n_leaves == other_case.model.n_leaves)
+@given(n=st.integers(1, 5), data=st.data())
+def test_kl_matches_enumeration(n, data):
+    case, other_case = data.draw(cases(n=n)), data.draw(cases(n=n))
     post, oracle = possible(case)
     other, other_oracle = possible(other_case)
     tolerance = 1e-9 + 1e-13 * (case.scale + other_case.scale)
@@ -348,6 +349,24 @@ def test_rank_and_credible_level_beyond_the_limit_are_bound_and_estimate():
     assert exact.kind == "exact"
     assert rough.kind == "estimate"
     assert abs(rough.value - exact.value) < 4 * rough.standard_error
+
+
+@pytest.mark.parametrize("kind", ["dasgupta", "correlation", "sum_of_squares"])
+def test_seven_leaves_match_enumeration(kind):
+    rng = np.random.default_rng(7)
+    w = np.triu(rng.normal(size=(7, 7)), 1)
+    w += w.T
+    data = rng.normal(size=(7, 2)) if kind == "sum_of_squares" else w
+    names = {"dasgupta": "Dasgupta", "correlation": "Correlation", "sum_of_squares": "SumOfSquares"}
+    post = HierarchyPosterior(getattr(pal.models, names[kind])(data, 0.8))
+    oracle = Oracle(7, getattr(formulas, kind)(data, 0.8))
+    assert post.count == oracle.count == 10_395
+    assert post.log_partition == pytest.approx(oracle.log_z, rel=1e-12)
+    assert post.entropy == pytest.approx(oracle.entropy, rel=1e-10)
+    assert post.log_potential(post.map()) == pytest.approx(oracle.log_potentials.max(), rel=1e-12)
+    for row in post.cluster_probabilities(0.2):
+        mask = sum(1 << int(label) for label in row.members)
+        assert row.probability == pytest.approx(oracle.cluster_probability(mask), rel=1e-10)
 
 
 def test_splits_of_the_oracle_are_all_of_them():
