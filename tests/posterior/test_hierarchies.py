@@ -324,6 +324,8 @@ def test_tables_print_and_convert():
         (lambda post: post.cluster_probability(["z"]), "no leaf is called 'z'"),
         (lambda post: post.cluster_probability([]), "cluster is empty"),
         (lambda post: post.rank(post.map(), limit=0), "limit is 0"),
+        (lambda post: post.log_prob(Hierarchy.from_newick("(0,1,2);")), "three children or more"),
+        (lambda post: post.subtree_probability(Hierarchy.from_newick("(0,1,2);")), "three children or more"),
         (lambda post: HierarchyPosterior(post.model, threads=0), "threads is 0"),
         (lambda post: post.kl(HierarchyPosterior(Uniform(4))), "different leaves"),
     ],

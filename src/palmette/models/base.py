@@ -19,9 +19,19 @@ from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.models.evaluate import hierarchy_log_potential
 
-__all__ = ["Model", "SeparableModel", "SplitModel"]
+__all__ = ["Model", "SeparableModel", "SplitModel", "require_binary"]
 
 Floats = npt.NDArray[np.float64]
+
+
+def require_binary(hierarchy: Hierarchy) -> Hierarchy:
+    """The hierarchy itself, if each of its splits has two parts; only such have a potential."""
+    if not hierarchy.is_binary:
+        raise ValueError(
+            "a hierarchy with a potential is binary; this one has a node with three children or more. "
+            "Ask for its clusters one by one instead"
+        )
+    return hierarchy
 
 
 _PARAMETERS = {
@@ -61,7 +71,7 @@ class Model:
 
     def log_potential(self, hierarchy: Hierarchy) -> float:
         """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
-        return self._log_potential(hierarchy.aligned_to(self.labels))
+        return self._log_potential(require_binary(hierarchy).aligned_to(self.labels))
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to score a hierarchy")

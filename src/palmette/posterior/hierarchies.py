@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from palmette.clusters import Cluster, cluster_mask
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import Model
+from palmette.models.base import Model, require_binary
 from palmette.posterior.best import LazyBest
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.conditions import Conditions
@@ -209,19 +210,15 @@ class HierarchyPosterior(Cached):
 
         μ(S)·φ(subtree)/Z(S), where S is the cluster of its leaves.
         """
-        order = [cluster_mask([label], self.labels) for label in subtree.labels]
-        below = np.array(order, dtype=np.uint64)
-        masks = np.array([np.bitwise_or.reduce(below[list(c)]) for c in subtree.clusters()], dtype=np.uint64)
-        children = subtree.children if subtree.n_leaves > 1 else np.empty((0, 2), np.int64)
-        left, right = masks[children[:, 0]], masks[children[:, 1]]
-        root = int(masks[-1])
-        if self._possible[root] == -np.inf:
+        require_binary(subtree)
+        clusters = [[subtree.labels[leaf] for leaf in cluster] for cluster in subtree.clusters()]
+        masks = np.array([cluster_mask(cluster, self.labels) for cluster in clusters], dtype=np.uint64)
+        root = masks[-1]
+        if self._possible[root] == -np.inf or not self._conditions.admit_masks(masks):
             return 0.0
-        log_potential = self._trellis.log_psi(left | right, left, right).sum()
-        if not self._conditions.admit_masks(masks):
-            return 0.0
-        conditional = np.exp(min(0.0, float(log_potential - self._possible[root])))
-        return float(self._outside[root] * conditional)
+        left, right = masks[subtree.children].T
+        log_potential = float(self._trellis.log_psi(left | right, left, right).sum())
+        return float(self._outside[root]) * math.exp(min(0.0, log_potential - self._possible[root]))
 
     # Clusters.
 
