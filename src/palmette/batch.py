@@ -194,7 +194,7 @@ def infer(
     with Workers(check_threads(threads), Progress(f"{n} problems", float(work.sum()), progress)) as workers:
         workers.run(lambda first, last: kernel(*data, first, last, *out), work)
     for array in out:
-        array.flags.writeable = False
+        read_only(array)
     return result
 
 

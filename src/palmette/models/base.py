@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette._jit import as_compiled, inline
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
@@ -191,6 +192,4 @@ def _check_count(n_leaves: int) -> int:
 def _frozen(values: npt.ArrayLike) -> Floats:
     if np.iscomplexobj(values):
         raise TypeError("theta, additive and pairwise must be real numbers, not complex ones")
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
+    return read_only(np.array(values, dtype=np.float64))

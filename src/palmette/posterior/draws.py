@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette.clusters import Cluster, cluster_mask
 from palmette.hierarchy import Hierarchy
 from palmette.posterior.consensus import consensus, hierarchy_of_masks
@@ -26,10 +27,8 @@ class Draws(Sequence[Hierarchy]):
     """
 
     def __init__(self, masks: npt.NDArray[np.uint32], log_probs: Floats, labels: tuple[str, ...]) -> None:
-        for array in (masks, log_probs):
-            array.flags.writeable = False
-        self.masks = masks
-        self.log_probs = log_probs
+        self.masks = read_only(masks)
+        self.log_probs = read_only(log_probs)
         self.labels = labels
 
     @property

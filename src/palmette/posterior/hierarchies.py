@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette.clusters import Cluster, cluster_mask
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
@@ -289,7 +290,7 @@ class HierarchyPosterior(Cached):
 
     @cached
     def _inside(self) -> Floats:
-        Z = _frozen(self._trellis.inside())
+        Z = read_only(self._trellis.inside())
         if not (np.inf > Z).all():
             raise ValueError(
                 f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
@@ -303,11 +304,11 @@ class HierarchyPosterior(Cached):
 
     @cached
     def _maximum(self) -> Floats:
-        return _frozen(self._trellis.maximum())
+        return read_only(self._trellis.maximum())
 
     @cached
     def _outside(self) -> Floats:
-        return _frozen(self._trellis.outside(self._possible))
+        return read_only(self._trellis.outside(self._possible))
 
     def _require_possible(self) -> None:
         if self.log_partition == -np.inf:
@@ -346,11 +347,6 @@ class HierarchyPosterior(Cached):
 
     def __repr__(self) -> str:
         return f"HierarchyPosterior({self._model!r}{self._conditions.phrase()})"
-
-
-def _frozen(table: Floats) -> Floats:
-    table.flags.writeable = False
-    return table
 
 
 def _check_positive(name: str, value: int) -> None:

@@ -14,21 +14,13 @@ import numpy as np
 
 from palmette._jit import kernel, reduction
 from palmette.clusters import lowest_leaf
-from palmette.numeric import exponential
+from palmette.numeric import add_exponentials, exponential
 from palmette.recursions.splits import TILE, ZERO, next_subset, tabulate_subsets
 
 __all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
 
 log_psi: Any = None  # the model's, put in by `specialise`
 other_log_psi: Any = None
-
-
-@reduction
-def _add_all_exponentials(values, count):
-    total = 0.0
-    for j in range(count):
-        total += exponential(values[j])
-    return total
 
 
 def gather_clusters(data, Z, log_weight, masks, out):
@@ -53,7 +45,7 @@ def gather_clusters(data, Z, log_weight, masks, out):
                 R = high | table[j]
                 P = C | R
                 tile[j - first] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
-            total += _add_all_exponentials(tile, count - first)
+            total += add_exponentials(tile, count - first, 0.0)
             if high == others:
                 break
             high = next_subset(high, others)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, is_ours, specialise
-from palmette.clusters import cluster_members, lowest_leaf, size_of
+from palmette.clusters import cluster_members, cluster_sizes, lowest_leaf, size_of
 from palmette.labels import describe_cluster
 from palmette.models.base import Model, SeparableModel, SplitModel
 from palmette.models.features import feature_log_psi, size_features, subset_features
@@ -128,7 +128,7 @@ def _fill(model: SplitModel, workers: Workers, n_rows: int) -> Floats:
 
 def _split_table(model: SplitFunction) -> tuple[npt.NDArray[np.int64], Floats]:
     n = model.n_leaves
-    sizes = np.bitwise_count(np.arange(1 << n, dtype=np.uint32)).astype(np.int64)
+    sizes = cluster_sizes(n).astype(np.int64)
     lengths = np.where(sizes >= 1, 2 ** np.maximum(sizes - 1, 0) - 1, 0)
     starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
     values = np.empty(int(lengths.sum()))

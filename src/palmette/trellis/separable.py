@@ -125,10 +125,10 @@ class SeparablePasses:
 
     def _combine(self, workers: Workers, semiring: Semiring, table: Floats, k: int, out: Floats) -> None:
         combine = kernels.combine_level(semiring)
-        tops = np.flatnonzero((self._top_sizes > 0) & (self._work_by_top_size(k) > 0)[self._top_sizes])
-        work = self._work_by_top_size(k)[self._top_sizes[tops]]
+        work = self._work_by_top_size(k)[self._top_sizes]
+        tops = np.flatnonzero((self._top_sizes > 0) & (work > 0))
         fixed = (table, out, k, _MIDDLE, tops.astype(np.uint32))
-        workers.run(lambda i, j: combine(*fixed, i, j, self._middles, self._offsets), work)
+        workers.run(lambda i, j: combine(*fixed, i, j, self._middles, self._offsets), work[tops])
 
     def _gather(self, workers: Workers, k: int, outer: Floats, table: Floats, out: Floats) -> None:
         tops = np.arange(len(self._top_sizes), dtype=np.uint32)
@@ -154,8 +154,7 @@ class SeparablePasses:
         if sum(workers.run(finish, np.full(len(masks), 10.0))):
             unsafe = masks[np.isnan(Z[masks])]
             kernel = trellis.specialised(general.inside_clusters)
-            work = np.full(len(unsafe), 4.0 * 2.0**k)
-            workers.run(lambda i, j: kernel(trellis.data, trellis.allowed, unsafe[i:j], Z), work)
+            trellis.over(workers, kernel, unsafe, 4.0 * 2.0**k, Z)
             self.n_unsafe += len(unsafe)
         small = trellis.clusters_of_size(k)
         small = small[: np.searchsorted(small, _SEGMENT)]
