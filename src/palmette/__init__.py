@@ -1,11 +1,12 @@
 """Inference over whole distributions of clusterings."""
 
-from palmette import batch, datasets, models, search, simulate
+from palmette import batch, datasets, likelihoods, models, search, simulate
 from palmette._version import __version__
 from palmette.errors import ImpossibleData, TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
-from palmette.posterior import Draws, Estimate, HierarchyPosterior
+from palmette.posterior import Draws, Estimate, HierarchyPosterior, PartitionDraws, PartitionPosterior
+from palmette.trellis.partition_trellis import PartitionTrellis
 
 __all__ = [
     "Draws",
@@ -14,10 +15,14 @@ __all__ = [
     "HierarchyPosterior",
     "ImpossibleData",
     "Partition",
+    "PartitionDraws",
+    "PartitionPosterior",
+    "PartitionTrellis",
     "TrellisTooLarge",
     "__version__",
     "batch",
     "datasets",
+    "likelihoods",
     "models",
     "search",
     "simulate",

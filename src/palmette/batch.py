@@ -17,7 +17,7 @@ from palmette._checks import as_integers
 from palmette._immutable import read_only
 from palmette.errors import ImpossibleData, TrellisTooLarge
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import SplitModel
+from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
 from palmette.recursions.batch import batch_kernel
 from palmette.recursions.schedule import Workers, check_threads

@@ -6,8 +6,8 @@ __all__ = ["ImpossibleData", "TrellisTooLarge"]
 
 
 class TrellisTooLarge(ValueError):
-    """The full trellis over n leaves needs more memory than is allowed; raised before anything is allocated."""
+    """A trellis, or a table over it, is larger than is allowed; raised before the memory is taken."""
 
 
 class ImpossibleData(ValueError):
-    """Every hierarchy has probability zero: the model, or the conditions put on it, forbid them all."""
+    """Every hierarchy, or partition, has probability zero: the model, or the conditions put on it, forbid them all."""

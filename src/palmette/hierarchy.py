@@ -187,7 +187,7 @@ class Hierarchy(RootedTree):
         """
         if isinstance(k, bool) or not isinstance(k, int | np.integer):
             raise TypeError(f"k must be an integer, the number of clusters, not {k!r}")
-        order = self._rising[::-1]
+        order = self.cut_order
         reachable = np.concatenate(([1], 1 + np.cumsum(np.diff(self.child_offsets)[order] - 1)))
         undone = int(np.searchsorted(reachable, k))
         if not 1 <= k <= self.n_leaves:
@@ -198,6 +198,11 @@ class Hierarchy(RootedTree):
                 f"the nearest that exist are {reachable[undone - 1]} and {reachable[undone]}"
             )
         return self._without(order[:undone])
+
+    @property
+    def cut_order(self) -> Ints:
+        """The inner nodes in the order in which cuts undo them, the highest first, shape (n_nodes - n,)."""
+        return self._rising[::-1]
 
     def cut_height(self, height: float) -> Partition:
         """The largest clusters whose height is at most `height`; a leaf always stays.

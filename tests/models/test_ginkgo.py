@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from palmette.hierarchy import Hierarchy
 from palmette.models import Ginkgo
-from palmette.models.base import SplitModel
 from palmette.models.particles import check_particles, check_totals
+from palmette.models.split_model import SplitModel
 
 LIKELIHOODS = ["ordered", "symmetric", "literal"]
 PAIR = [[5.0, 3.0, 0.0, 0.0], [5.0, -3.0, 0.0, 0.0]]

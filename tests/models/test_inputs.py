@@ -394,6 +394,10 @@ def test_an_asymmetric_matrix_of_a_users_model_is_refused():
 
 def test_a_model_that_scores_nothing_says_so():
     with pytest.raises(TypeError, match="expected a model of hierarchies"):
-        _ = HierarchyPosterior(pal.models.Model(3)).log_partition
+        _ = HierarchyPosterior(pal.models.HierarchyModel(3)).log_partition
     with pytest.raises(TypeError, match="does not say how to score a hierarchy"):
-        pal.models.Model(2).log_potential(Hierarchy.from_nested((0, 1)))
+        pal.models.HierarchyModel(2).log_potential(Hierarchy.from_nested((0, 1)))
+    with pytest.raises(TypeError, match="expected a ClusterModel"):
+        _ = pal.PartitionPosterior(pal.models.PartitionModel(3)).log_partition
+    with pytest.raises(TypeError, match="does not say how to score a cluster"):
+        pal.models.PartitionModel(2).log_potential(pal.Partition([0, 1]))

@@ -209,7 +209,7 @@ def test_labels_of_the_model_are_kept():
 
 
 def test_what_is_no_model_of_hierarchies_is_refused():
-    with pytest.raises(TypeError, match=r"expected a model of hierarchies.*Dasgupta"):
+    with pytest.raises(TypeError, match=r"expected a model.*Dasgupta"):
         greedy(Model(3))
 
 

@@ -1,21 +1,35 @@
-"""Models: what gives log ψ to a split."""
+"""Models: what gives log ψ to a split of a hierarchy, or to a cluster of a partition."""
 
-from palmette.models.base import Model, SeparableModel, SplitModel
+from palmette.models.base import FeatureModel, Model
+from palmette.models.cluster_function import ClusterFunction
+from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.correlation import Correlation
+from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.models.dasgupta import Dasgupta
+from palmette.models.dirichlet_process import DirichletProcess
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.split_function import SplitFunction
+from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
 from palmette.models.sum_of_squares import SumOfSquares
 from palmette.models.uniform import Uniform
+from palmette.models.uniform_partitions import UniformPartitions
 
 __all__ = [
+    "ClusterFunction",
+    "ClusterModel",
     "Correlation",
+    "CorrelationClusters",
     "Dasgupta",
+    "DirichletProcess",
+    "FeatureModel",
     "Ginkgo",
+    "HierarchyModel",
     "Model",
+    "PartitionModel",
     "SeparableModel",
     "SplitFunction",
     "SplitModel",
     "SumOfSquares",
     "Uniform",
+    "UniformPartitions",
 ]

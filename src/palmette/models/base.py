@@ -1,8 +1,8 @@
-"""What a model is: two small compiled functions, and the statistics of a cluster that they may see.
+"""What a model is: a few small compiled functions, and the statistics of a cluster that they may see.
 
-A model scores a split of the cluster P into L and R: log ψ(L, R). It does so in two steps. `features` turns what is
-known of one cluster (its size, its sums, its pair sums) into k numbers; `score` turns three such columns (of P, L
-and R) into log ψ. Nothing else is seen, so the same model runs on the full trellis, in batches and in searches.
+`features` turns what is known of one cluster (its size, its sums, its pair sums) into k numbers; `score` turns such
+columns into log ψ: those of P, L and R for a split (`SplitModel`), those of one cluster for a partition
+(`ClusterModel`). Nothing else is seen, so the same model runs on the full trellis, in batches and in searches.
 """
 
 from __future__ import annotations
@@ -15,45 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import as_compiled, inline
-from palmette.hierarchy import Hierarchy
+from palmette._jit import as_compiled
 from palmette.labels import check_labels
-from palmette.models.evaluate import hierarchy_log_potential
 
-__all__ = ["Model", "SeparableModel", "SplitModel", "require_binary"]
+__all__ = ["FeatureModel", "Model"]
 
 Floats = npt.NDArray[np.float64]
 
 
-def require_binary(hierarchy: Hierarchy) -> Hierarchy:
-    """The hierarchy itself, if each of its splits has two parts; only such have a potential."""
-    if not hierarchy.is_binary:
-        raise ValueError(
-            "a hierarchy with a potential is binary; this one has a node with three children or more. "
-            "Ask for its clusters one by one instead"
-        )
-    return hierarchy
-
-
-_PARAMETERS = {
-    "features": "theta, n, size, sums, pairs, out",
-    "score": "theta, parent, left, right",
-    "merge_score": "theta, parent, left, right",
-}
-
-
-def _check_parameters(model: str, name: str, function: Any) -> None:
-    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
-    if len(given) != _PARAMETERS[name].count(",") + 1:
-        raise TypeError(
-            f"{model}.{name} takes ({', '.join(given)}); write it as a static method with ({_PARAMETERS[name]})"
-        )
-
-
 class Model:
-    """Leaves with labels, and log ψ for every split of every cluster of them."""
+    """Leaves with labels, and log ψ for whatever a clustering of them is made of."""
 
-    #: Whether log ψ can be −inf. If not, the number of hierarchies is known without a pass.
+    #: Whether log ψ can be −inf. If not, the number of clusterings is known without a pass.
     may_forbid: ClassVar[bool] = True
 
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
@@ -70,46 +43,31 @@ class Model:
         """The names of the leaves."""
         return self._labels
 
-    def log_potential(self, hierarchy: Hierarchy) -> float:
-        """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
-        return self._log_potential(require_binary(hierarchy).aligned_to(self.labels))
-
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
-        raise TypeError(f"{type(self).__name__} does not say how to score a hierarchy")
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_leaves={self.n_leaves})"
 
 
-class SplitModel(Model):
-    """log ψ(L, R) = score(θ, features(P), features(L), features(R)), P = L ∪ R.
+class FeatureModel(Model):
+    """A model of compiled functions: `features` of one cluster, and scores of a few such columns.
 
-    Subclass it, set `n_features`, write `features` and `score` as static methods, and hand the data to
-    `super().__init__`; see the tutorial "A model of your own". Both are compiled for you if they are plain Python.
-
-    ``features(theta, n, size, sums, pairs, out)``
-        fills ``out`` (k numbers) for one cluster of ``size`` leaves out of ``n``. ``sums[c]`` is the sum of column c
-        of `additive` over its members, ``pairs[c]`` the sum of matrix c of `pairwise` over its unordered pairs.
-    ``score(theta, parent, left, right)``
-        log ψ from three tuples of k numbers; symmetric in left and right; −inf for an impossible split; never NaN.
-    ``merge_score(theta, parent, left, right)``
-        what greedy agglomeration maximises; `score` unless you say otherwise. Cost models must: the largest log ψ
-        of a cost model belongs to the *least* similar pair.
+    The two kinds are `SplitModel` and `ClusterModel`; subclass one of those.
     """
 
     n_features: ClassVar[int]
     features: ClassVar[Any]
     score: ClassVar[Any]
-    merge_score: ClassVar[Any] = None
+
+    _kind: ClassVar[str]  # whose docstring says what a subclass must define
+    _signatures: ClassVar[dict[str, str]] = {}  # of each compiled function
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("features", "score", "merge_score"):
+        for name in cls._signatures:
             function = cls.__dict__.get(name)
             if isinstance(function, staticmethod):
                 function = function.__func__
             if function is not None:
-                _check_parameters(cls.__name__, name, function)
+                _check_parameters(cls, name, function)
                 setattr(cls, name, staticmethod(as_compiled(function)))
 
     def __init__(
@@ -123,7 +81,7 @@ class SplitModel(Model):
     ) -> None:
         missing = [name for name in ("n_features", "features", "score") if not hasattr(self, name)]
         if missing:
-            raise TypeError(f"{type(self).__name__} must define {', '.join(missing)}; see SplitModel")
+            raise TypeError(f"{type(self).__name__} must define {', '.join(missing)}; see {self._kind}")
         super().__init__(n_leaves, labels)
         self._theta = _frozen(theta)
         empty = np.empty((self._n_leaves, 0))
@@ -146,9 +104,6 @@ class SplitModel(Model):
         """(p, n, n): what is summed over the unordered pairs of a cluster."""
         return self._pairwise
 
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
-        return hierarchy_log_potential(self, hierarchy)
-
     def _check_shapes(self) -> None:
         n = self._n_leaves
         if self._additive.ndim != 2 or len(self._additive) != n:
@@ -163,29 +118,20 @@ class SplitModel(Model):
             raise ValueError(f"a matrix in pairwise is not symmetric (entries differ by {gap:g}); pairs are unordered")
 
 
-@inline
-def _separable_score(theta: Floats, parent: Any, left: Any, right: Any) -> float:
-    return parent[0] + parent[2] * (left[1] + right[1])  # type: ignore[no-any-return]
-
-
-class SeparableModel(SplitModel):
-    """log ψ(L, R) = a(P) + b(|P|)·(u(L) + u(R)), finite for every split.
-
-    `features` fills ``out[0] = a``, ``out[1] = u`` and ``out[2] = b``, where b may depend on the size (and n, θ) only;
-    further features, for `merge_score`, may follow. Such models run several times faster: their recursions become
-    sums of products of one table.
-    """
-
-    n_features = 3
-    score = staticmethod(_separable_score)
-    may_forbid = False
+def _check_parameters(model: type[FeatureModel], name: str, function: Any) -> None:
+    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
+    wanted = model._signatures[name]
+    if len(given) != wanted.count(",") + 1:
+        raise TypeError(
+            f"{model.__name__}.{name} takes ({', '.join(given)}); write it as a static method with ({wanted})"
+        )
 
 
 def _check_count(n_leaves: int) -> int:
     if isinstance(n_leaves, bool) or not isinstance(n_leaves, int | np.integer):
         raise TypeError(f"the number of leaves must be an integer, not {type(n_leaves).__name__}")
     if n_leaves < 1:
-        raise ValueError(f"a hierarchy needs at least one leaf; the data have {n_leaves}")
+        raise ValueError(f"a model needs at least one leaf; the data have {n_leaves}")
     return int(n_leaves)
 
 

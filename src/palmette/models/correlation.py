@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline
-from palmette.models.base import SeparableModel
+from palmette.inputs import check_beta, check_finite_total, check_matrix
 from palmette.models.dasgupta import average_affinity
-from palmette.models.inputs import check_beta, check_finite_total, check_matrix
+from palmette.models.split_model import SeparableModel
 
 __all__ = ["Correlation"]
 

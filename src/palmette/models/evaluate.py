@@ -1,19 +1,25 @@
-"""The log potential of one hierarchy, of any number of leaves."""
+"""Log potentials of one hierarchy, and of listed clusters, of any number of leaves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from palmette._jit import kernel, specialise
+from palmette._jit import inline, kernel, specialise
 from palmette.hierarchy import Hierarchy
 from palmette.models.features import feature_loader
 
 if TYPE_CHECKING:
-    from palmette.models.base import SplitModel
+    from palmette.models.base import FeatureModel
+    from palmette.models.cluster_model import ClusterModel
+    from palmette.models.split_model import SplitModel
 
-__all__ = ["hierarchy_log_potential"]
+__all__ = ["hierarchy_log_potential", "member_log_potentials", "node_log_potentials"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
@@ -21,22 +27,44 @@ load: Any = None
 
 
 @kernel
-def _node_statistics(additive, pairwise, children, order, intervals, sums, pairs):
-    # Sums and pair sums of every node; the leaves below node v are order[intervals[v, 0] : intervals[v, 1]].
+def _node_statistics(additive, pairwise, offsets, children, order, intervals, sums, pairs):
+    # Sums and pair sums of every node, children first; the leaves below v are order[intervals[v, 0] : intervals[v, 1]].
     n, d = additive.shape
     for i in range(n):
         for c in range(d):
             sums[i, c] = additive[i, c]
-    for i in range(n - 1):
-        left, right = children[i, 0], children[i, 1]
-        for c in range(d):
-            sums[n + i, c] = sums[left, c] + sums[right, c]
-        for c in range(pairwise.shape[0]):
-            total = pairs[left, c] + pairs[right, c]
-            for x in range(intervals[left, 0], intervals[left, 1]):
-                for y in range(intervals[right, 0], intervals[right, 1]):
-                    total += pairwise[c, order[x], order[y]]
-            pairs[n + i, c] = total
+    for v in range(n, offsets.size - 1):
+        for x in range(offsets[v], offsets[v + 1]):
+            child = children[x]
+            for c in range(d):
+                sums[v, c] += sums[child, c]
+            for c in range(pairwise.shape[0]):
+                pairs[v, c] += pairs[child, c]
+                for y in range(offsets[v], x):  # across to the children before it
+                    pairs[v, c] += _across(pairwise[c], order, intervals[children[y]], intervals[child])
+
+
+@inline
+def _across(weights, order, one, two):
+    total = 0.0
+    for x in range(one[0], one[1]):
+        for y in range(two[0], two[1]):
+            total += weights[order[x], order[y]]
+    return total
+
+
+def _node_sums(model: FeatureModel, hierarchy: Hierarchy) -> tuple[Floats, Floats]:
+    # (n_nodes, d) and (n_nodes, p); O(n d) and O(n² p).
+    n_nodes = hierarchy.n_nodes
+    sums = np.zeros((n_nodes, model.additive.shape[1]))
+    pairs = np.zeros((n_nodes, len(model.pairwise)))
+    links = (hierarchy.child_offsets, hierarchy.child_nodes, hierarchy.leaf_order, hierarchy.intervals)
+    _node_statistics(model.additive, model.pairwise, *map(_contiguous, links), sums, pairs)
+    return sums, pairs
+
+
+def _contiguous(values: npt.NDArray[np.integer]) -> Ints:
+    return np.ascontiguousarray(values, dtype=np.int64)
 
 
 def _log_potential(theta, children, intervals, sums, pairs, table):
@@ -55,16 +83,56 @@ def _log_potential(theta, children, intervals, sums, pairs, table):
 
 def hierarchy_log_potential(model: SplitModel, hierarchy: Hierarchy) -> float:
     """Σ score over the splits of a binary hierarchy whose leaf i is the model's; O(n²) for pair sums, else O(n)."""
-    children = np.ascontiguousarray(hierarchy.children, dtype=np.int64)
-    order = np.ascontiguousarray(hierarchy.leaf_order, dtype=np.int64)
-    intervals = np.ascontiguousarray(hierarchy.intervals, dtype=np.int64)
-    n_nodes = hierarchy.n_nodes
-    sums = np.zeros((n_nodes, model.additive.shape[1]))
-    pairs = np.zeros((n_nodes, len(model.pairwise)))
-    _node_statistics(model.additive, model.pairwise, children, order, intervals, sums, pairs)
+    sums, pairs = _node_sums(model, hierarchy)
     functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
-    table = np.empty((model.n_features, n_nodes))
-    total = float(specialise(_log_potential, **functions)(model.theta, children, intervals, sums, pairs, table))
-    if not total < np.inf:
-        raise ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")
+    table = np.empty((model.n_features, hierarchy.n_nodes))
+    links = (_contiguous(hierarchy.children), _contiguous(hierarchy.intervals))
+    total = float(specialise(_log_potential, **functions)(model.theta, *links, sums, pairs, table))
+    _require_log_potentials(model, total)
     return total
+
+
+def _cluster_scores(theta, n, sizes, sums, pairs, k, out):
+    one = np.empty((k, 1))
+    for i in range(sizes.size):
+        features(theta, n, sizes[i], sums[i], pairs[i], one[:, 0])
+        out[i] = score(theta, load(one, 0))
+
+
+def _scores(model: ClusterModel, sizes: Ints, sums: Floats, pairs: Floats) -> Floats:
+    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
+    out = np.empty(len(sizes))
+    specialise(_cluster_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, model.n_features, out)
+    _require_log_potentials(model, out)
+    return out
+
+
+@kernel
+def _member_statistics(additive, pairwise, offsets, members, sums, pairs):
+    for i in range(offsets.size - 1):
+        for x in range(offsets[i], offsets[i + 1]):
+            for c in range(additive.shape[1]):
+                sums[i, c] += additive[members[x], c]
+            for c in range(pairwise.shape[0]):
+                for y in range(offsets[i], x):
+                    pairs[i, c] += pairwise[c, members[x], members[y]]
+
+
+def member_log_potentials(model: ClusterModel, offsets: Ints, members: Ints) -> Floats:
+    """(m,): log ψ of m clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
+    offsets, members = _contiguous(offsets), _contiguous(members)
+    sums = np.zeros((len(offsets) - 1, model.additive.shape[1]))
+    pairs = np.zeros((len(offsets) - 1, len(model.pairwise)))
+    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pairs)
+    return _scores(model, np.diff(offsets), sums, pairs)
+
+
+def node_log_potentials(model: ClusterModel, hierarchy: Hierarchy) -> Floats:
+    """(n_nodes,): log ψ of the cluster of every node of a hierarchy whose leaf i is the model's."""
+    sums, pairs = _node_sums(model, hierarchy)
+    return _scores(model, np.diff(_contiguous(hierarchy.intervals))[:, 0], sums, pairs)
+
+
+def _require_log_potentials(model: FeatureModel, values: Floats | float) -> None:
+    if not np.all(np.less(values, np.inf)):
+        raise ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")

@@ -11,15 +11,25 @@ from palmette._jit import inline, specialise, specialise_inline
 from palmette.clusters import size_of
 
 if TYPE_CHECKING:
-    from palmette.models.base import SplitModel
+    from palmette.models.base import FeatureModel
+    from palmette.models.cluster_model import ClusterModel
+    from palmette.models.split_model import SplitModel
 
-__all__ = ["feature_loader", "feature_log_psi", "fill_subset_features", "size_features", "subset_features"]
+__all__ = [
+    "feature_loader",
+    "feature_log_psi",
+    "fill_subset_features",
+    "size_features",
+    "subset_features",
+    "subset_scores",
+]
 
 Floats = npt.NDArray[np.float64]
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
 load: Any = None
+fill: Any = None
 
 _LOADERS = [
     inline(lambda f, i: (f[0, i],)),
@@ -92,21 +102,39 @@ def _subset_features(theta, additive, pairwise, k, low, first, last, out):
             if high | s:
                 features(theta, n, size_of(high | s), sums[s], pairs[s], one)
                 for c in range(out.shape[0]):
-                    out[c, high | s] = one[c]
+                    out[c, (high | s) - (first << low)] = one[c]
 
 
-def subset_features(model: SplitModel) -> Any:
-    """The kernel (θ, additive, pairwise, k, low, first, last, out): out[:, S] = the features of cluster S.
+def subset_features(model: FeatureModel) -> Any:
+    """The kernel (θ, additive, pairwise, k, low, first, last, out): the features of the clusters of some blocks.
 
-    For the blocks first to last of 2^low clusters, which are independent of each other; `out` is (k, 2^n), or has
-    fewer rows if only the first features are wanted. Column 0, the empty set, is left alone.
+    Those of the blocks first to last of 2^low clusters, which are independent of each other; `out` has k rows and a
+    column for each, or has fewer rows if only the first features are wanted. The empty set is left alone.
     """
     return specialise(_subset_features, features=model.features)
 
 
-def fill_subset_features(model: SplitModel) -> Any:
+def fill_subset_features(model: FeatureModel) -> Any:
     """`subset_features` as a part of another kernel."""
     return specialise_inline(_subset_features, features=model.features)
+
+
+def _subset_scores(theta, additive, pairwise, k, low, first, last, out):
+    # A block's features, then its scores: only these are kept.
+    table = np.empty((k, 1 << low))
+    for block in range(first, last):
+        fill(theta, additive, pairwise, k, low, block, block + 1, table)
+        for s in range(0 if block else 1, 1 << low):
+            out[(block << low) + s] = score(theta, load(table, s))
+
+
+def subset_scores(model: ClusterModel) -> Any:
+    """The kernel (θ, additive, pairwise, k, low, first, last, out): out[C] = log ψ(C); out[∅] is left alone.
+
+    For the blocks first to last of 2^low clusters, which are independent of each other.
+    """
+    functions = {"score": model.score, "load": feature_loader(model.n_features), "fill": fill_subset_features(model)}
+    return specialise(_subset_scores, **functions)
 
 
 def _size_features(theta, n, d, p, out):

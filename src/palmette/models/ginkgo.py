@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline
-from palmette.models.base import SplitModel
 from palmette.models.particles import check_particles, check_positive, check_totals
+from palmette.models.split_model import SplitModel
 from palmette.numeric import exponential, logarithm
 
 __all__ = ["Ginkgo"]

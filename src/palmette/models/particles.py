@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette.models.inputs import check_points
+from palmette.inputs import check_points
 
 __all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals"]
 

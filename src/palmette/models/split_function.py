@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import Model
+from palmette.models.split_model import HierarchyModel
 
 __all__ = ["SplitFunction"]
 
 Masks = npt.NDArray[np.int64]
 
 
-class SplitFunction(Model):
+class SplitFunction(HierarchyModel):
     """log ψ(L, R) = f(L, R) for a black box f over arrays of bit masks.
 
     ``f(left, right)`` gets two int64 arrays of the same length (bit i set: leaf i belongs; the lowest leaf of the split

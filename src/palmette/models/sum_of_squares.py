@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline
-from palmette.models.base import SeparableModel
-from palmette.models.inputs import check_beta, check_finite_total, check_points
+from palmette.inputs import check_beta, check_finite_total, check_points
+from palmette.models.split_model import SeparableModel
 
 __all__ = ["SumOfSquares"]
 

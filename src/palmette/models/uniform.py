@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from palmette._jit import inline
-from palmette.models.base import SeparableModel
+from palmette.models.split_model import SeparableModel
 
 __all__ = ["Uniform"]
 

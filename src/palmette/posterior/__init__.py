@@ -3,5 +3,7 @@
 from palmette.posterior.draws import Draws
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
+from palmette.posterior.partition_draws import PartitionDraws
+from palmette.posterior.partitions import PartitionPosterior
 
-__all__ = ["Draws", "Estimate", "HierarchyPosterior"]
+__all__ = ["Draws", "Estimate", "HierarchyPosterior", "PartitionDraws", "PartitionPosterior"]

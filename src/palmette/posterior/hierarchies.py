@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.clusters import Cluster, cluster_mask
-from palmette.errors import ImpossibleData
+from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import Model, require_binary
+from palmette.models.split_model import HierarchyModel, require_binary
+from palmette.posterior.base import Posterior, wrong_model
 from palmette.posterior.best import LazyBest
-from palmette.posterior.cache import Cached, cached
+from palmette.posterior.cache import cached
 from palmette.posterior.conditions import Conditions
 from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
 from palmette.posterior.draws import Draws
-from palmette.posterior.estimate import Estimate
 from palmette.posterior.sampling import draw_masks
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, cluster_table, split_table
 from palmette.recursions import outside
@@ -30,14 +29,11 @@ __all__ = ["HierarchyPosterior"]
 
 Floats = npt.NDArray[np.float64]
 
-# Two log potentials nearer than this (relative to their size) are the same number summed in another order.
-_SAME = 1e-11
-
 # All 2^n clusters rarer than this together hold less than 1e-15 nats of entropy.
 _NEGLIGIBLE = 1e-25
 
 
-class HierarchyPosterior(Cached):
+class HierarchyPosterior(Posterior[Hierarchy]):
     """p(H) = φ(H) / Z over all binary hierarchies H of the model's leaves, exactly.
 
     φ(H) = Π ψ(L, R) over the splits of H. Tables over all 2^n clusters are computed when first needed and kept;
@@ -52,36 +48,28 @@ class HierarchyPosterior(Cached):
     0.9994
     """
 
+    _thing = "hierarchy"
+    _model: HierarchyModel
+
     def __init__(
         self,
-        model: Model,
+        model: HierarchyModel,
         *,
         max_memory: int | None = None,
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        if not isinstance(model, Model):
-            raise TypeError(f"expected a model, such as palmette.models.Dasgupta(similarity), not {model!r}")
-        super().__init__()
-        self._model = model
+        if not isinstance(model, HierarchyModel):
+            raise wrong_model(model, "palmette.models.Dasgupta(similarity)")
+        super().__init__(model)
         self._options: dict[str, Any] = {"max_memory": max_memory, "threads": threads, "progress": progress}
         self._conditions = Conditions(model.labels)
         FullTrellis(model, **self._options)  # says at once if it is too large
 
     @property
-    def model(self) -> Model:
+    def model(self) -> HierarchyModel:
         """What gives log ψ."""
         return self._model
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self._model.n_leaves
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the leaves."""
-        return self._model.labels
 
     @property
     def is_exact(self) -> bool:
@@ -117,22 +105,11 @@ class HierarchyPosterior(Cached):
     def map(self) -> Hierarchy:
         """The most probable hierarchy; ties go to the lowest mask, the same way every time."""
         self._require_possible()
-        return hierarchy_of_masks(self._trellis.best_masks(self._maximum), self.labels)
-
-    def best(self, k: int) -> list[tuple[Hierarchy, float]]:
-        """The k most probable hierarchies with their log-probabilities, best first; fewer if there are fewer."""
-        _check_positive("k", k)
-        self._require_possible()
-        found = LazyBest(self._trellis, self._maximum, k)
-        return [(hierarchy_of_masks(masks, self.labels), self._log_prob(value)) for value, masks in found]
+        return self._make(self._trellis.best_masks(self._maximum))
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-            raise ValueError(f"size is {size!r}; expected the number of draws, a whole number of at least 0")
-        seed = int(np.random.default_rng(rng).integers(2**63))
-        masks, log_potentials = draw_masks(self._trellis, self._possible, int(size), seed)
-        return Draws(masks, np.minimum(log_potentials - self.log_partition, 0.0), self.labels)
+        return Draws(*self._sampled(size, rng), self.labels)
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
@@ -158,53 +135,11 @@ class HierarchyPosterior(Cached):
 
     # One given hierarchy.
 
-    def log_potential(self, hierarchy: Hierarchy) -> float:
+    def log_potential(self, hierarchy: Hierarchy, /) -> float:
         """Σ log ψ over the splits of a binary hierarchy; −inf if it breaks a condition."""
         if not self._conditions.admit(hierarchy.aligned_to(self.labels)):
             return -np.inf
         return self._model.log_potential(hierarchy)
-
-    def log_prob(self, hierarchy: Hierarchy) -> float:
-        """log p(H) ≤ 0."""
-        self._require_possible()
-        return self._log_prob(self.log_potential(hierarchy))
-
-    def rank(self, hierarchy: Hierarchy, limit: int = 10_000) -> Estimate:
-        """1 + the number of strictly more probable hierarchies.
-
-        Exact if it is at most `limit`, the number of hierarchies that are enumerated; else a lower bound.
-        """
-        better = self._better(hierarchy, limit)
-        if better is None:
-            return Estimate(self.count + 1, "exact")
-        values, complete = better
-        return Estimate(len(values) + 1, "exact" if complete else "bound")
-
-    def credible_level(
-        self,
-        hierarchy: Hierarchy,
-        limit: int = 10_000,
-        n_draws: int = 10_000,
-        rng: np.random.Generator | int | None = None,
-    ) -> Estimate:
-        """The probability of all strictly more probable hierarchies: H lies in every credible set of a larger level.
-
-        Exact if there are fewer than `limit` of them; else the share among `n_draws` exact draws, with its standard
-        error.
-        """
-        better = self._better(hierarchy, limit)
-        if better is None:
-            return Estimate(1.0, "exact")
-        values, complete = better
-        if complete:
-            return Estimate(min(1.0, float(np.exp(np.array(values) - self.log_partition).sum())), "exact")
-        _check_positive("n_draws", n_draws)
-        draws = self.sample(n_draws, 0 if rng is None else rng)
-        own = self.log_potential(hierarchy) - self.log_partition
-        share = float((draws.log_probs > own + self._tolerance(own)).mean())
-        # Agresti and Coull: a share of 0 or 1 among few draws is not certain.
-        centre = (share * n_draws + 2) / (n_draws + 4)
-        return Estimate(share, "estimate", float(np.sqrt(centre * (1 - centre) / (n_draws + 4))))
 
     def subtree_probability(self, subtree: Hierarchy) -> float:
         """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is.
@@ -246,7 +181,9 @@ class HierarchyPosterior(Cached):
         left, values = self._trellis.splits(mask, Z)
         probabilities = np.minimum(np.exp(values - Z[mask]), 1.0)
         keep = probabilities > 0.0
-        return split_table(mask, left[keep], probabilities[keep], self.labels)
+        one, two = left[keep].tolist(), (mask ^ left[keep].astype(np.int64)).tolist()
+        sides = (lambda i: cluster_members(one[i]), lambda i: cluster_members(two[i]))
+        return split_table(*sides, probabilities[keep], self.labels)
 
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
@@ -310,33 +247,22 @@ class HierarchyPosterior(Cached):
     def _outside(self) -> Floats:
         return read_only(self._trellis.outside(self._possible))
 
-    def _require_possible(self) -> None:
-        if self.log_partition == -np.inf:
-            raise ImpossibleData(
-                f"every hierarchy over these {self.n_leaves} leaves has probability zero under {self._model!r}"
-                f"{self._conditions.phrase()}"
-            )
+    # What the common verbs need.
 
-    def _log_prob(self, log_potential: float) -> float:
-        return min(0.0, log_potential - self.log_partition)
+    def _count(self) -> int:
+        return self.count
 
-    def _tolerance(self, log_prob: float) -> float:
-        return _SAME * max(1.0, abs(log_prob), abs(self.log_partition))
+    def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
+        return iter(LazyBest(self._trellis, self._maximum, limit))
 
-    def _better(self, hierarchy: Hierarchy, limit: int) -> tuple[list[float], bool] | None:
-        # The log potentials of the strictly better hierarchies, and whether these are all; None: all possible ones.
-        _check_positive("limit", limit)
-        self._require_possible()
-        own = self.log_potential(hierarchy)
-        if own == -np.inf:
-            return None
-        threshold = own + self._tolerance(own)
-        values: list[float] = []
-        for value, _ in LazyBest(self._trellis, self._maximum, limit):
-            if value <= threshold:
-                return values, True
-            values.append(value)
-        return values, len(values) < limit
+    def _make(self, clusters: list[int]) -> Hierarchy:
+        return hierarchy_of_masks(clusters, self.labels)
+
+    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[np.uint32], Floats]:
+        return draw_masks(self._trellis, self._possible, size, seed)
+
+    def _phrase(self) -> str:
+        return self._conditions.phrase()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"model": self._model, "options": self._options, "conditions": self._conditions}
@@ -347,8 +273,3 @@ class HierarchyPosterior(Cached):
 
     def __repr__(self) -> str:
         return f"HierarchyPosterior({self._model!r}{self._conditions.phrase()})"
-
-
-def _check_positive(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} is {value!r}; expected a whole number of at least 1")

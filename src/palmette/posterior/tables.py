@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -14,7 +14,7 @@ from palmette.clusters import cluster_members
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ClusterRow", "SplitRow", "Table", "cluster_table", "split_table"]
+__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "cluster_table", "member_table", "split_table"]
 
 Row = TypeVar("Row", bound=tuple)  # type: ignore[type-arg]
 
@@ -30,10 +30,21 @@ class ClusterRow(NamedTuple):
 
 
 class SplitRow(NamedTuple):
-    """One way to split a cluster, and its probability given that the cluster occurs."""
+    """One way to split a cluster in two, and its probability.
+
+    In a hierarchy that is the probability given that the cluster occurs; in a partition, that both parts are clusters.
+    """
 
     left: tuple[str, ...]
     right: tuple[str, ...]
+    probability: float
+
+
+class JoinRow(NamedTuple):
+    """What a cluster could be joined with, and the probability that the two are one cluster."""
+
+    others: tuple[str, ...]
+    size: int
     probability: float
 
 
@@ -100,32 +111,41 @@ def cluster_table(
     masks: npt.NDArray[np.integer], probabilities: npt.NDArray[np.float64], labels: tuple[str, ...]
 ) -> Table[ClusterRow]:
     """Clusters by falling probability; among equals the smaller one first, then the lower mask."""
-    sizes = np.bitwise_count(masks)
-    order = np.lexsort((masks, sizes, -probabilities))
+    order = np.argsort(masks, kind="stable")
+    masks, probabilities = masks[order], probabilities[order]
+    return member_table(lambda i: cluster_members(int(masks[i])), np.bitwise_count(masks), probabilities, labels)
 
-    def row(i: int) -> ClusterRow:
-        j = order[i]
-        return ClusterRow(_named(int(masks[j]), labels), int(sizes[j]), float(probabilities[j]))
 
-    return Table(ClusterRow, row, len(masks))
+def member_table(
+    members: Callable[[int], Iterable[int]],
+    sizes: npt.NDArray[np.integer],
+    probabilities: npt.NDArray[np.float64],
+    labels: tuple[str, ...],
+    row_type: type[Row] = ClusterRow,  # type: ignore[assignment]
+) -> Table[Row]:
+    """Clusters by falling probability; among equals the smaller one first, then the earlier; members(i) are leaves."""
+    order = np.lexsort((sizes, -probabilities))
+
+    def row(i: int) -> Row:
+        j = int(order[i])
+        named = tuple(labels[leaf] for leaf in members(j))
+        return row_type(named, int(sizes[j]), float(probabilities[j]))  # type: ignore[call-arg]
+
+    return Table(row_type, row, len(sizes))
 
 
 def split_table(
-    cluster: int,
-    left: npt.NDArray[np.integer],
+    left: Callable[[int], Iterable[int]],
+    right: Callable[[int], Iterable[int]],
     probabilities: npt.NDArray[np.float64],
     labels: tuple[str, ...],
 ) -> Table[SplitRow]:
-    """The splits of one cluster by falling probability; among equals the lower left mask first."""
-    order = np.lexsort((left, -probabilities))
+    """The splits of one cluster by falling probability, then in their order; left(i) and right(i) are leaves."""
+    order = np.argsort(-probabilities, kind="stable")
 
     def row(i: int) -> SplitRow:
-        j = order[i]
-        mask = int(left[j])
-        return SplitRow(_named(mask, labels), _named(cluster ^ mask, labels), float(probabilities[j]))
+        j = int(order[i])
+        one, two = (tuple(labels[leaf] for leaf in side(j)) for side in (left, right))
+        return SplitRow(one, two, float(probabilities[j]))
 
-    return Table(SplitRow, row, len(left))
-
-
-def _named(mask: int, labels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(labels[i] for i in cluster_members(mask))
+    return Table(SplitRow, row, len(probabilities))

@@ -12,8 +12,8 @@ import numpy as np
 
 from palmette._jit import specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
-from palmette.models.base import SplitModel
 from palmette.models.features import feature_log_psi, fill_subset_features
+from palmette.models.split_model import SplitModel
 from palmette.recursions.inside import solve_all
 from palmette.recursions.splits import ZERO, next_subset
 

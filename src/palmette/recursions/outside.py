@@ -17,7 +17,7 @@ from palmette.clusters import lowest_leaf
 from palmette.numeric import add_exponentials, exponential
 from palmette.recursions.splits import TILE, ZERO, next_subset, tabulate_subsets
 
-__all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
+__all__ = ["add_pairs", "divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
 
 log_psi: Any = None  # the model's, put in by `specialise`
 other_log_psi: Any = None
@@ -125,3 +125,13 @@ def pair_sums(values, first, last, out):
             for x in range(size):
                 for y in range(x + 1, size):
                     out[members[x], members[y]] += values[C]
+
+
+@kernel
+def add_pairs(bounds, members, values, out):
+    """out[i, j] += values[c] for all pairs of leaves of each cluster c: members[bounds[c, 0] : bounds[c, 1]]."""
+    for c in range(values.size):
+        if values[c] != 0.0:
+            for x in range(bounds[c, 0], bounds[c, 1]):
+                for y in range(bounds[c, 0], bounds[c, 1]):
+                    out[members[x], members[y]] += values[c]

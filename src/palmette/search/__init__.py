@@ -1,6 +1,8 @@
-"""Searches: one good hierarchy, where all of them are too many, and a proof of how good it is where there is one."""
+"""Searches: one good clustering, where all of them are too many, and a proof of how good it is where there is one."""
 
+from palmette.search.cuts import best_cut
 from palmette.search.greedy import greedy
-from palmette.search.record import Found
+from palmette.search.perturb import perturb_and_map
+from palmette.search.record import Found, FoundPartition
 
-__all__ = ["Found", "greedy"]
+__all__ = ["Found", "FoundPartition", "best_cut", "greedy", "perturb_and_map"]

@@ -7,17 +7,23 @@ against the others. That makes (n − 1)² scores in all.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import kernel, specialise, specialise_inline
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import Model, SplitModel
+from palmette.models.base import FeatureModel, Model
+from palmette.models.cluster_function import ClusterFunction
+from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.features import feature_loader
 from palmette.models.split_function import SplitFunction
-from palmette.search.record import Found
+from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.search.cuts import best_cut
+from palmette.search.record import Found, FoundPartition
 
 __all__ = ["greedy"]
 
@@ -26,35 +32,61 @@ Ints = npt.NDArray[np.int64]
 
 _MOST_MASKED = 63  # leaves in the bit mask of a split function
 
-features: Any = None  # a model's, put in by `specialise`, as are all of these
+score: Any = None  # a model's, put in by `specialise`, as are all of these
+features: Any = None
 merge_score: Any = None
 load: Any = None
 describe: Any = None
 score_row: Any = None
 
 
-def greedy(model: Model) -> Found:
+@overload
+def greedy(model: HierarchyModel) -> Found: ...
+@overload
+def greedy(model: PartitionModel) -> FoundPartition: ...
+def greedy(model: Model) -> Found | FoundPartition:
     """(L, R) = argmax merge_score, merged, again and again: O(n²) scores, and nothing proved.
 
-    `merge_score` is the model's own, or log ψ if it has none. Of equal pairs the one with the lowest leaf comes first,
-    then the one whose other cluster has the lowest leaf. Merges that the model forbids are made last: a hierarchy
-    always comes out, of log potential −inf if need be. Memory is n² numbers for the scores and n² for each pair
-    sum of the model.
+    For a model of hierarchies, `merge_score` is the model's own, or log ψ if it has none. For a model of partitions it
+    is the gain log ψ(L ∪ R) − log ψ(L) − log ψ(R), and of the n partitions on the way the best one is returned.
+
+    Of equal pairs the one with the lowest leaf comes first, then the one whose other cluster has the lowest leaf.
+    Merges that the model forbids are made last: something always comes out, of log potential −inf if need be. Memory
+    is n² numbers for the scores and n² for each pair sum of the model.
 
     >>> import numpy as np
-    >>> from palmette.models import Dasgupta
+    >>> from palmette.models import CorrelationClusters, Dasgupta
     >>> found = greedy(Dasgupta(np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0.0]])))
     >>> found.hierarchy, found.log_potential
     (Hierarchy.from_newick('((0,1),2);'), -12.0)
+    >>> greedy(CorrelationClusters(np.array([[0, 3, -1], [3, 0, -1], [-1, -1, 0.0]]))).partition
+    Partition([0, 0, 1])
     """
     if isinstance(model, SplitModel):
-        children = _merge_compiled(model)
+        children = _merge_compiled(model, model.score if model.merge_score is None else model.merge_score)
+    elif isinstance(model, ClusterModel):
+        children = _merge_compiled(model, specialise_inline(_gain, score=model.score))
     elif isinstance(model, SplitFunction):
-        children = _merge_masks(model)
+        children = _merge_masks(model.n_leaves, model.log_potentials)
+    elif isinstance(model, ClusterFunction):
+        children = _merge_masks(model.n_leaves, partial(_mask_gains, model))
     else:
-        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+        raise TypeError(f"expected a model, such as palmette.models.Dasgupta, not {model!r}")
     hierarchy = Hierarchy.from_merges(children, model.labels)
-    return Found(hierarchy, model.log_potential(hierarchy))
+    if isinstance(model, HierarchyModel):
+        return Found(hierarchy, model.log_potential(hierarchy))
+    return best_cut(model, hierarchy)
+
+
+def _gain(theta, parent, left, right):
+    joined, apart = score(theta, parent), score(theta, left) + score(theta, right)
+    return joined - apart if joined > -np.inf else -np.inf
+
+
+def _mask_gains(model: ClusterFunction, left: Ints, right: Ints) -> Floats:
+    joined, *apart = (model.mask_log_potentials(masks) for masks in (left | right, left, right))
+    with np.errstate(invalid="ignore"):
+        return np.where(joined > -np.inf, joined - (apart[0] + apart[1]), -np.inf)
 
 
 def _describe(theta, n, size, sums, pairs, one, table, i):
@@ -169,10 +201,10 @@ def _agglomerate(theta, sums, cross, k):
     return children
 
 
-def _merge_compiled(model: SplitModel) -> Ints:
+def _merge_compiled(model: FeatureModel, merge_score: Any) -> Ints:
     describe = specialise_inline(_describe, features=model.features)
     functions = {
-        "merge_score": model.score if model.merge_score is None else model.merge_score,
+        "merge_score": merge_score,
         "load": feature_loader(model.n_features),
         "describe": describe,
     }
@@ -182,20 +214,18 @@ def _merge_compiled(model: SplitModel) -> Ints:
     return children
 
 
-def _merge_masks(model: SplitFunction) -> Ints:
+def _merge_masks(n: int, pair_scores: Callable[[Ints, Ints], Floats]) -> Ints:
     # One call for all pairs of leaves, then one for each new cluster against the others.
-    n = model.n_leaves
     if n > _MOST_MASKED:
         raise ValueError(
-            f"the split function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {n}; "
-            f"write a SplitModel"
+            f"the function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {n}; write a SplitModel"
         )
     masks = 1 << np.arange(n, dtype=np.int64)
     node = np.arange(n)
     scores = np.empty((n, n))  # row < column
     is_pair = np.triu(np.ones((n, n), dtype=bool), 1)
     rows, columns = np.nonzero(is_pair)
-    _score_pairs(model, masks, rows, columns, scores)
+    _score_pairs(pair_scores, masks, rows, columns, scores)
     children = np.empty((n - 1, 2), dtype=np.int64)
     for step in range(n - 1):
         rows, columns = np.nonzero(is_pair)
@@ -206,10 +236,12 @@ def _merge_masks(model: SplitFunction) -> Ints:
         masks[i] |= masks[j]
         is_pair[j, :] = is_pair[:, j] = False
         others = np.flatnonzero(is_pair[i] | is_pair[:, i])
-        _score_pairs(model, masks, np.minimum(others, i), np.maximum(others, i), scores)
+        _score_pairs(pair_scores, masks, np.minimum(others, i), np.maximum(others, i), scores)
     return children
 
 
-def _score_pairs(model: SplitFunction, masks: Ints, rows: Ints, columns: Ints, scores: Floats) -> None:
+def _score_pairs(
+    pair_scores: Callable[[Ints, Ints], Floats], masks: Ints, rows: Ints, columns: Ints, scores: Floats
+) -> None:
     if len(rows):
-        scores[rows, columns] = model.log_potentials(masks[rows], masks[columns])
+        scores[rows, columns] = pair_scores(masks[rows], masks[columns])

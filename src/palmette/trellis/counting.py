@@ -1,8 +1,10 @@
-"""How many: splits, hierarchies, and hierarchies that a model allows, in exact integers."""
+"""How many: splits, hierarchies, partitions, and those that a model allows, in exact integers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +14,9 @@ from palmette.recursions.inside import count_clusters
 if TYPE_CHECKING:
     from palmette.trellis.full import FullTrellis
 
-__all__ = ["count_hierarchies", "double_factorial", "n_splits"]
+__all__ = ["bell_number", "count_hierarchies", "double_factorial", "exact_count", "n_splits", "stirling_numbers"]
 
-# (2n − 3)!! passes 2^64 at n = 19 and stays below 2^160 up to n = 30.
-_PRIMES = (4294967291, 4294967279, 4294967231)
-_FITS_64_BITS = 18
+_PRIMES = (4294967291, 4294967279, 4294967231, 4294967197)
 
 
 def n_splits(n: int) -> int:
@@ -37,15 +37,43 @@ def double_factorial(n: int) -> int:
     return math.prod(range(n, 0, -2))
 
 
-def count_hierarchies(trellis: FullTrellis) -> int:
-    """The number of hierarchies of non-zero potential.
+def bell_number(n: int) -> int:
+    """B(n): the partitions of n leaves.
 
-    Counted modulo 2^64 and, where that may not be enough, modulo three primes; the remainders tell the number.
+    >>> [bell_number(n) for n in range(7)]
+    [1, 1, 2, 5, 15, 52, 203]
     """
+    return sum(stirling_numbers(n))
+
+
+def stirling_numbers(n: int) -> list[int]:
+    """S(n, 0), …, S(n, n): the partitions of n leaves into k clusters.
+
+    >>> stirling_numbers(4)
+    [0, 1, 7, 6, 1]
+    """
+    row = [1]
+    for _ in range(n):  # a further leaf joins one of k clusters, or is a cluster of its own
+        row = [k * here + before for k, (here, before) in enumerate(zip([*row, 0], [0, *row], strict=True))]
+    return row
+
+
+def exact_count(count_modulo: Callable[[int], int], bound: int) -> int:
+    """A number of at most `bound`, from its remainders modulo 2^64 (asked for as 0) and, if need be, some primes."""
+    moduli, product = [0], 1 << 64  # 0 stands for 2^64: unsigned integers wrap around
+    for prime in _PRIMES:
+        if product <= bound:
+            moduli.append(prime)
+            product *= prime
+    return _chinese_remainder({modulus or 1 << 64: count_modulo(modulus) for modulus in moduli})
+
+
+def count_hierarchies(trellis: FullTrellis) -> int:
+    """The number of hierarchies of non-zero potential."""
+    most = double_factorial(2 * trellis.n - 3)
     if not trellis.model.may_forbid and len(trellis.allowed) == 0:
-        return double_factorial(2 * trellis.n - 3)
-    moduli = (0,) if trellis.n <= _FITS_64_BITS else (0, *_PRIMES)  # 0 stands for 2^64: unsigned integers wrap around
-    return _chinese_remainder({modulus or 1 << 64: _count_modulo(trellis, modulus) for modulus in moduli})
+        return most
+    return exact_count(partial(_count_modulo, trellis), most)
 
 
 def _count_modulo(trellis: FullTrellis, modulus: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
@@ -10,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import specialise
-from palmette.clusters import cluster_sizes
-from palmette.models.base import Model
-from palmette.progress import Progress
+from palmette.models.split_model import HierarchyModel
 from palmette.recursions import inside, outside
-from palmette.recursions.schedule import Workers, check_threads
+from palmette.recursions.schedule import Workers
+from palmette.trellis.all_clusters import SERIAL, AllClusters, Masks
 from palmette.trellis.counting import n_splits
-from palmette.trellis.memory import check_memory, require_memory
 from palmette.trellis.potentials import (
     Potentials,
     Separable,
@@ -29,17 +26,14 @@ from palmette.trellis.separable import SEGMENT_LEAVES, SeparablePasses
 __all__ = ["FullTrellis"]
 
 Floats = npt.NDArray[np.float64]
-Masks = npt.NDArray[np.uint32]
-
-SERIAL = 12  # up to here one compiled call does everything: threads would cost more than they give
 
 
-class FullTrellis:
+class FullTrellis(AllClusters):
     """All clusters of a model's leaves, or those that `allowed` flags; passes return tables of logarithms by mask."""
 
     def __init__(
         self,
-        model: Model,
+        model: HierarchyModel,
         *,
         allowed: npt.NDArray[np.uint8] | None = None,
         potentials: Potentials | None = None,
@@ -47,11 +41,8 @@ class FullTrellis:
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
+        super().__init__(model.n_leaves, max_memory, threads, progress)
         self.model = model
-        self.n = model.n_leaves
-        self.max_memory = check_memory(max_memory)
-        self.threads = check_threads(threads)
-        self.progress = progress
         self.require(self.memory_needed)
         self.allowed = np.empty(0, np.uint8) if allowed is None else allowed
         self._potentials = potentials
@@ -60,10 +51,6 @@ class FullTrellis:
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
         return potential_bytes(self.model) + 37 * (1 << self.n)
-
-    def require(self, n_bytes: int) -> None:
-        """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
-        require_memory(self.n, n_bytes, self.max_memory)
 
     def specialised(self, template: Any, **functions: Any) -> Any:
         """`template` compiled for this model's log ψ."""
@@ -89,28 +76,8 @@ class FullTrellis:
             self.model,
             allowed=self.allowed,
             potentials=potentials,
-            max_memory=self.max_memory,
-            threads=self.threads,
-            progress=self.progress,
+            **self.options,
         )
-
-    @cached_property
-    def sizes(self) -> npt.NDArray[np.uint8]:
-        """The size of every cluster, by mask."""
-        return cluster_sizes(self.n)
-
-    def clusters_of_size(self, k: int) -> Masks:
-        """The masks of k leaves, increasing; a view."""
-        first = sum(math.comb(self.n, j) for j in range(k))
-        return self._by_size[first : first + math.comb(self.n, k)]
-
-    @cached_property
-    def _by_size(self) -> Masks:
-        return np.argsort(self.sizes, kind="stable").astype(np.uint32)
-
-    def workers(self, title: str, total: float) -> Workers:
-        """Threads for one pass, with a progress bar that counts up to `total`."""
-        return Workers(self.threads, Progress(f"{title}, n = {self.n}", total, self.progress))
 
     @cached_property
     def _separable(self) -> SeparablePasses | None:

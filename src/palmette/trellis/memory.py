@@ -1,4 +1,4 @@
-"""How much memory a full trellis may take: said beforehand, and refused before anything is allocated."""
+"""How much memory a trellis may take: said beforehand, and refused before anything is allocated."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ import numpy as np
 
 from palmette.errors import TrellisTooLarge
 
-__all__ = ["check_memory", "require_memory"]
-
-MOST_LEAVES = 30  # masks of one size are listed as 32-bit integers
+__all__ = ["amount", "check_memory", "require_memory"]
 
 
-def require_memory(n: int, n_bytes: int, max_memory: int | None) -> None:
-    """Raise `TrellisTooLarge` unless `n_bytes` for n leaves are within `max_memory`, or a share of the machine's."""
+def require_memory(what: str, n_bytes: int, max_memory: int | None, instead: str) -> None:
+    """Raise `TrellisTooLarge` unless `n_bytes` for `what` are within `max_memory`, or a share of the machine's."""
     limit = max_memory if max_memory is not None else _default_memory()
-    if n <= MOST_LEAVES and n_bytes <= limit:
-        return
-    reason = f"at most {MOST_LEAVES} leaves are possible" if n_bytes <= limit else f"{_amount(limit)} are allowed"
-    raise TrellisTooLarge(
-        f"the full trellis over n = {n} leaves needs {_amount(n_bytes)}; {reason}. Raise max_memory or take "
-        f"fewer leaves; beyond, a sparse trellis of chosen clusters is needed, which this version does not have yet"
-    )
+    if n_bytes > limit:
+        raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {amount(limit)} are allowed. {instead}")
 
 
 def check_memory(max_memory: int | None) -> int | None:
@@ -41,7 +34,8 @@ def _default_memory() -> int:
         return 8 * 2**30
 
 
-def _amount(n_bytes: float) -> str:
+def amount(n_bytes: float) -> str:
+    """A number of bytes as people write it."""
     for unit in ("bytes", "KB", "MB", "GB", "TB", "PB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

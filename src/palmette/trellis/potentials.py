@@ -10,9 +10,9 @@ import numpy.typing as npt
 from palmette._jit import inline, is_ours, specialise
 from palmette.clusters import cluster_members, cluster_sizes, lowest_leaf, size_of
 from palmette.labels import describe_cluster
-from palmette.models.base import Model, SeparableModel, SplitModel
 from palmette.models.features import feature_log_psi, size_features, subset_features
 from palmette.models.split_function import SplitFunction
+from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
 from palmette.recursions.inside import listed_log_psi
 from palmette.recursions.schedule import Workers
 
@@ -67,7 +67,7 @@ def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
     return Potentials(_separable_log_psi, Separable(a, u, b))
 
 
-def potential_bytes(model: Model) -> int:
+def potential_bytes(model: HierarchyModel) -> int:
     """What `tabulate_potentials` will keep."""
     n = model.n_leaves
     if isinstance(model, SeparableModel):
@@ -77,7 +77,7 @@ def potential_bytes(model: Model) -> int:
     return int(4 * 3**n) + 8 * (1 << n)
 
 
-def tabulate_potentials(model: Model, workers: Workers) -> Potentials:
+def tabulate_potentials(model: HierarchyModel, workers: Workers) -> Potentials:
     """Fill the tables that `model` needs for all 2^n clusters."""
     if isinstance(model, SeparableModel):
         a, u = _fill(model, workers, n_rows=2)
@@ -122,7 +122,7 @@ def _fill(model: SplitModel, workers: Workers, n_rows: int) -> Floats:
     tabulate = subset_features(model)
     fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
     work = np.full(1 << (model.n_leaves - low), 20.0 * 2**low)
-    workers.run(lambda first, last: tabulate(*fixed, first, last, table), work)
+    workers.run(lambda first, last: tabulate(*fixed, first, last, table[:, first << low : last << low]), work)
     return table
 
 

@@ -34,14 +34,14 @@ def check_matrix(values: npt.ArrayLike, name: str) -> Floats:
     return (matrix + matrix.T) / 2
 
 
-def check_points(values: npt.ArrayLike, name: str = "points") -> Floats:
-    """An (n, d) matrix of finite numbers, one row per leaf."""
+def check_points(values: npt.ArrayLike, name: str = "points", *, missing: bool = False, empty: bool = False) -> Floats:
+    """An (n, d) matrix of finite numbers, one row per leaf; NaN is let through if `missing`, n = 0 if `empty`."""
     points = _as_floats(values, name)
     if points.ndim != 2:
         raise ValueError(f"{name} has shape {points.shape}; expected (n, d): one row per leaf, one column per variable")
-    if len(points) == 0:
+    if len(points) == 0 and not empty:
         raise ValueError(f"{name} is empty; at least one leaf is needed")
-    _check_entries(points, name)
+    _check_entries(points, name, missing)
     return points
 
 
@@ -74,11 +74,12 @@ def _as_floats(values: npt.ArrayLike, name: str) -> Floats:
         raise TypeError(f"{name} must be an array of real numbers, not {type(values).__name__}") from None
 
 
-def _check_entries(array: Floats, name: str) -> None:
-    bad = np.argwhere(~np.isfinite(array))
+def _check_entries(array: Floats, name: str, missing: bool = False) -> None:
+    bad = np.argwhere(np.isinf(array) if missing else ~np.isfinite(array))
     if len(bad):
         where = tuple(int(i) for i in bad[0])
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         raise ValueError(
             f"{name} holds {array[where]} at row {where[0]}, column {where[1]}{more}; entries must be finite"
+            f"{', or NaN where one is missing' if missing else ''}"
         )

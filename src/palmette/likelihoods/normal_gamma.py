@@ -1,0 +1,135 @@
+"""Normal columns of unknown mean and precision."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from palmette._jit import inline
+from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, log_rising, per_column
+
+__all__ = ["NormalGamma", "centre", "check_spread", "log_half_rising"]
+
+Floats = npt.NDArray[np.float64]
+
+_LARGEST = 1e100
+_LOST = 1e-9  # what rounding may do to a sum of squares, relative to the prior's own
+_ROWS = 25  # of more rows the log marginal likelihood grows with their number, and its error may do the same
+
+
+@inline
+def _log_marginal(theta, size, sums):
+    # Column j: where its table begins, shape, pseudo-count and mean; then the tables. In units of √(2 rate).
+    total = 0.0
+    for j in range(sums.size // 3):
+        count = sums[3 * j]
+        if count > 0.0:
+            at, shape, weight = theta[4 * j], theta[4 * j + 1], theta[4 * j + 2]
+            mean = sums[3 * j + 1] / count
+            gap = mean - theta[4 * j + 3]
+            within = max(sums[3 * j + 2] - mean * sums[3 * j + 1], 0.0)
+            between = count * weight / (count + weight) * gap * gap
+            total += theta[int(at + count)] - (shape + 0.5 * count) * math.log1p(within + between)
+    return total
+
+
+@dataclass(frozen=True)
+class NormalGamma(Likelihood):
+    """x | μ, λ ~ N(μ, 1/λ), μ | λ ~ N(mean, 1/(pseudo_count · λ)), λ ~ Gamma(shape, rate), each column on its own.
+
+    With k = pseudo_count + n, a = shape + n/2 and b = rate + ½ Σ(x − x̄)² + pseudo_count · n (x̄ − mean)² / 2k,
+
+        m(x) = (2π)^(−n/2) · (pseudo_count / k)^½ · rate^shape / b^a · Γ(a) / Γ(shape).
+
+    Each parameter is one number, or a sequence of one per column. Missing entries (NaN) are not counted: n is the
+    number of entries that are there. `rate / shape` is about the variance expected within a cluster, so set it
+    from what you know of the data; pseudo_count below 1 lets the clusters lie further apart than their width.
+
+    >>> import palmette as pal
+    >>> round(pal.likelihoods.NormalGamma().log_marginal_likelihood([[0.0], [1.0]]), 6)
+    -2.962547
+    """
+
+    mean: Parameter = 0.0
+    pseudo_count: Parameter = 1.0
+    shape: Parameter = 1.0
+    rate: Parameter = 1.0
+
+    log_marginal = staticmethod(_log_marginal)
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "pseudo_count", "shape", "rate"):
+            object.__setattr__(self, name, check_parameter(getattr(self, name), name, positive=name != "mean"))
+
+    def statistics(self, points: Floats) -> tuple[Floats, Floats]:
+        """(theta, additive) with, for each column, the count, the sum and the sum of squares of what is there."""
+        n, d = points.shape
+        names = ("mean", "pseudo_count", "shape", "rate")
+        mean, weight, shape, rate = (per_column(getattr(self, name), name, d) for name in names)
+        centred, centres = centre(points)
+        check_spread(centred * np.sqrt(np.maximum(shape, 1.0) / rate), "rate")
+        unit = np.sqrt(2.0 * rate)
+        present = ~np.isnan(points)
+        scaled = np.where(present, centred / unit, 0.0)
+        distinct, which = np.unique(np.column_stack([weight, shape, rate]), axis=0, return_inverse=True)
+        starts = 4.0 * d + which.reshape(-1) * (n + 1.0)
+        columns = np.column_stack([starts, shape, weight, (mean - centres) / unit])
+        additive = np.stack([present, scaled, scaled * scaled], axis=2)
+        return np.concatenate([columns.reshape(-1), _constants(distinct, n).reshape(-1)]), additive.reshape(n, -1)
+
+
+def _constants(parameters: Floats, n: int) -> Floats:
+    # (u, n + 1): what of log m depends on the count k of entries only.
+    weight, shape, rate = parameters.T[:, :, None]
+    counts = np.arange(n + 1.0)
+    gammas = log_half_rising(shape[:, 0], n)
+    return np.asarray(gammas - 0.5 * np.log1p(counts / weight) - 0.5 * counts * np.log(2.0 * np.pi * rate))
+
+
+def log_half_rising(start: npt.ArrayLike, n: int) -> Floats:
+    """(u, n + 1): log Γ(a + k/2) − log Γ(a) for each a of `start` and k = 0, …, n.
+
+    >>> log_half_rising([1.0], 4).round(6)
+    array([[ 0.      , -0.120782,  0.      ,  0.284683,  0.693147]])
+    """
+    a = np.asarray(start, dtype=np.float64)
+    out = np.empty((len(a), n + 1))
+    out[:, ::2] = log_rising(a, n // 2)
+    out[:, 1::2] = (_half_step(a)[:, None] + log_rising(a + 0.5, n // 2))[:, : (n + 1) // 2]
+    return out
+
+
+def _half_step(a: Floats) -> Floats:
+    # log Γ(a + ½) − log Γ(a); by its asymptotic series where the difference would lose digits.
+    inverse = 1.0 / np.maximum(a, 50.0)
+    square = inverse * inverse
+    series = 0.5 * np.log(a) - inverse * (1 / 8 - square * (1 / 192 - square * (1 / 640 - square * 17 / 14336)))
+    return np.where(a < 50.0, gammaln(a + 0.5) - gammaln(a), series)
+
+
+def centre(points: Floats) -> tuple[Floats, Floats]:
+    """The points minus the mean of what is there in each column, and these means (0 where nothing is)."""
+    size = np.abs(points)
+    if np.any(size > _LARGEST):
+        i, j = np.argwhere(size > _LARGEST)[0]
+        raise ValueError(f"points holds {points[i, j]:g} at row {i}, column {j}; entries beyond {_LARGEST:g} overflow")
+    counts = np.maximum((~np.isnan(points)).sum(axis=0), 1)
+    centres = np.nansum(points / counts, axis=0)
+    return points - centres, centres
+
+
+def check_spread(widths: Floats, name: str) -> None:
+    """Refuse columns so wide, in widths of the prior, that Σx² − (Σx)²/n would have lost its digits."""
+    widest = np.nan_to_num(np.abs(widths)).max(axis=0)
+    with np.errstate(over="ignore"):
+        excess = np.finfo(np.float64).eps / _LOST * min(len(widths), _ROWS) * widest**2
+    if np.any(excess > 1.0):
+        j = int(np.argmax(excess > 1.0))
+        raise ValueError(
+            f"column {j} of points reaches {widest[j]:.3g} widths of the prior from its mean, so that sums of squares "
+            f"would lose their digits; divide it by a constant, or multiply {name} by {1.1 * excess[j]:.2g} or more"
+        )

@@ -1,0 +1,64 @@
+"""Any function of a cluster as a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.models.cluster_model import PartitionModel
+
+__all__ = ["ClusterFunction"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MOST_LEAVES = 63  # bits of a mask
+
+
+class ClusterFunction(PartitionModel):
+    """log ψ(C) = f(C) for a black box f over an array of bit masks.
+
+    ``f(clusters)`` gets an int64 array of masks (bit i set: leaf i belongs) and returns as many log potentials, −inf
+    where a cluster is impossible. It is called with many clusters at a time, and must treat each on its own. A
+    `ClusterModel` of two compiled functions is faster and is not limited to 63 leaves.
+
+    >>> import numpy as np, palmette as pal
+    >>> pairs_only = lambda clusters: np.where(np.bitwise_count(clusters) == 2, 0.0, -np.inf)
+    >>> pal.PartitionPosterior(pal.models.ClusterFunction(6, pairs_only)).count
+    15
+    """
+
+    def __init__(
+        self, n_leaves: int, function: Callable[[Ints], npt.ArrayLike], *, labels: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(n_leaves, labels)
+        if not callable(function):
+            raise TypeError(f"expected a function of an array of masks, not {function!r}")
+        if self.n_leaves > _MOST_LEAVES:
+            raise ValueError(
+                f"a cluster function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n_leaves}; "
+                f"write a ClusterModel"
+            )
+        self._function = function
+
+    def mask_log_potentials(self, masks: Ints) -> Floats:
+        """f(masks), checked: one number per cluster, none NaN or +inf."""
+        values = np.asarray(self._function(masks), dtype=np.float64)
+        if values.shape != masks.shape:
+            raise ValueError(
+                f"the cluster function returned an array of shape {values.shape} for {len(masks)} clusters; "
+                f"expected ({len(masks)},)"
+            )
+        bad = np.flatnonzero(np.isnan(values) | (values == np.inf))
+        if len(bad):
+            raise ValueError(
+                f"the cluster function returned {values[bad[0]]} for the cluster {masks[bad[0]]:#b}; "
+                f"log potentials are finite or -inf"
+            )
+        return values
+
+    def log_potentials(self, offsets: Ints, members: Ints) -> Floats:
+        """(m,): f of m listed clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
+        return self.mask_log_potentials(np.add.reduceat(np.int64(1) << members, offsets[:-1]))

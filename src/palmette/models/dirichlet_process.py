@@ -1,0 +1,118 @@
+"""Mixtures under a Dirichlet process: rows of data in clusters of unknown number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import is_ours, specialise_inline
+from palmette.inputs import check_points
+from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
+from palmette.models.cluster_model import ClusterModel
+from palmette.models.uniform_partitions import only_feature
+from palmette.partition import Partition
+
+__all__ = ["DirichletProcess"]
+
+log_marginal: Any = None  # a likelihood's, put in by `specialise_inline`
+
+
+def _features(theta, n, size, sums, pairs, out):
+    out[0] = theta[0] + math.lgamma(size) + log_marginal(theta[1:], size, sums)
+
+
+class DirichletProcess(ClusterModel):
+    """log ψ(C) = log α + log Γ(|C|) + log m(x_C): a mixture with as many clusters as the data ask for.
+
+    m is the marginal likelihood of the rows of a cluster (see `palmette.likelihoods`), α = `concentration`. Together
+    with the constant Γ(α) / Γ(α + n), the first two terms are the Chinese restaurant process: the larger α, the more
+    clusters; about α · log(1 + n/α) of them are expected before the data are seen. The evidence, which is the
+    probability (density) of the data under the model, is Z · Γ(α) / Γ(α + n).
+
+    `points` is (n, d), with NaN where an entry is missing if the likelihood takes that.
+
+    >>> import palmette as pal
+    >>> x = [[0.1], [0.0], [9.0]]
+    >>> m = pal.models.DirichletProcess(x, concentration=1.0, likelihood=pal.likelihoods.NormalGamma(pseudo_count=0.1))
+    >>> p = pal.Partition([0, 0, 1])
+    >>> round(m.log_prior(p), 6)  # 1/1 · 1/2 · 1/3
+    -1.791759
+    >>> m.log_potential(p) > m.log_potential(pal.Partition([0, 0, 0]))
+    True
+    """
+
+    n_features = 1
+    score = staticmethod(only_feature)
+    may_forbid = False
+
+    def __init__(
+        self,
+        points: npt.ArrayLike,
+        concentration: float,
+        likelihood: Likelihood,
+        *,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        x = check_points(points, missing=True)
+        self._concentration = _check_concentration(concentration)
+        self._likelihood = _check_likelihood(likelihood)
+        theta, additive = checked_statistics(self._likelihood, x)
+        self._compile()
+        theta = np.concatenate([[math.log(self._concentration)], theta])
+        super().__init__(len(x), theta=theta, additive=additive, labels=labels)
+
+    def _compile(self) -> None:
+        # For this instance only: the features of the class hang on its likelihood. A user's one may forbid clusters.
+        log_marginal = self._likelihood.log_marginal
+        vars(self)["features"] = specialise_inline(_features, log_marginal=log_marginal)
+        vars(self)["may_forbid"] = not is_ours(log_marginal)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "features"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._compile()
+
+    @property
+    def concentration(self) -> float:
+        """α: the larger, the more clusters."""
+        return self._concentration
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """What gives m(x_C)."""
+        return self._likelihood
+
+    @property
+    def log_evidence_offset(self) -> float:
+        """log Γ(α) − log Γ(α + n): what is added to log Z to give the log evidence."""
+        return -float(log_rising([self._concentration], self.n_leaves)[0, -1])
+
+    def log_prior(self, partition: Partition) -> float:
+        """Log-probability of a partition on the same labels before the data are seen: the Chinese restaurant process.
+
+        log [ α^K · Π_C Γ(|C|) · Γ(α) / Γ(α + n) ] for K clusters C.
+        """
+        sizes = partition.aligned_to(self.labels).sizes
+        log_weights = len(sizes) * math.log(self._concentration) + sum(math.lgamma(size) for size in sizes)
+        return min(log_weights + self.log_evidence_offset, 0.0)
+
+
+def _check_concentration(concentration: float) -> float:
+    if isinstance(concentration, bool) or not isinstance(concentration, int | float | np.integer | np.floating):
+        raise TypeError(f"concentration must be a number, not {concentration!r}")
+    if not 0 < concentration < np.inf:
+        raise ValueError(f"concentration is {concentration}; it must be positive and finite")
+    return float(concentration)
+
+
+def _check_likelihood(likelihood: Any) -> Likelihood:
+    if not isinstance(likelihood, Likelihood):
+        example = "palmette.likelihoods.NormalGamma()"
+        raise TypeError(f"likelihood must be an instance of a Likelihood, such as {example}, not {likelihood!r}")
+    return likelihood

@@ -1,0 +1,127 @@
+"""What must, or must not, hold of a partition: which clusters that leaves possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.clusters import Cluster
+from palmette.errors import ImpossibleData
+from palmette.labels import describe_cluster, leaf_index, leaf_numbers
+
+__all__ = ["PartitionConditions"]
+
+Leaves = frozenset[int]
+
+
+@dataclass(frozen=True)
+class PartitionConditions:
+    """Required and forbidden clusters, groups that stay together, groups no two leaves of which are together.
+
+    All of them are conditions on single clusters: a partition meets them if and only if each of its clusters does.
+    (A leaf of a required cluster R is in some cluster, which may overlap R only by being R.)
+    """
+
+    labels: tuple[str, ...] = field(repr=False)
+    required: frozenset[Leaves] = frozenset()
+    forbidden: frozenset[Leaves] = frozenset()
+    together: frozenset[Leaves] = frozenset()
+    apart: frozenset[Leaves] = frozenset()
+
+    def and_also(
+        self,
+        require: Iterable[Cluster],
+        forbid: Iterable[Cluster],
+        together: Iterable[Cluster],
+        apart: Iterable[Cluster],
+    ) -> PartitionConditions:
+        """These conditions and more; `ImpossibleData` if two of them contradict each other."""
+        index = leaf_index(self.labels)
+
+        def read(name: str, groups: Iterable[Cluster]) -> frozenset[Leaves]:
+            if isinstance(groups, str):
+                raise TypeError(f"{name} is a list of clusters, each a list of leaves, not {groups!r}")
+            found = frozenset(leaf_numbers(group, index) for group in groups)
+            if frozenset() in found:
+                raise ValueError(f"{name} holds an empty cluster; a cluster holds at least one leaf")
+            return found
+
+        conditions = PartitionConditions(
+            self.labels,
+            self.required | read("require", require),
+            self.forbidden | read("forbid", forbid),
+            self.together | read("together", together),
+            self.apart | read("apart", apart),
+        )
+        conditions._check()
+        return conditions
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.forbidden or self.together or self.apart)
+
+    @property
+    def blocks(self) -> list[Leaves]:
+        """Groups of leaves of which a cluster holds all or none."""
+        return sorted(self.required | self.together, key=sorted)
+
+    def allowed(
+        self, sizes: npt.NDArray[np.integer], shared: Callable[[Leaves], npt.NDArray[np.integer]]
+    ) -> npt.NDArray[np.bool_]:
+        """Flags of the possible clusters, given their sizes and how many leaves each shares with a group."""
+        possible = np.ones(len(sizes), dtype=bool)
+        for group in self.required:
+            common = shared(group)
+            possible &= (common == 0) | ((common == len(group)) & (sizes == len(group)))
+        for group in self.forbidden:
+            possible &= (shared(group) != len(group)) | (sizes != len(group))
+        for group in self.together:
+            common = shared(group)
+            possible &= (common == 0) | (common == len(group))
+        for group in self.apart:
+            possible &= shared(group) <= 1
+        return possible
+
+    def admit(self, clusters: list[Leaves]) -> bool:
+        """Whether a partition into these clusters meets the conditions."""
+        sizes = np.array([len(cluster) for cluster in clusters])
+        return bool(self.allowed(sizes, lambda group: np.array([len(group & c) for c in clusters])).all())
+
+    def phrase(self) -> str:
+        """`` given 2 required clusters and 1 group kept together``, or nothing."""
+        kinds = [
+            (self.required, "required cluster"),
+            (self.forbidden, "forbidden cluster"),
+            (self.together, "group kept together"),
+            (self.apart, "group kept apart"),
+        ]
+        parts = [f"{len(some)} {_plural(kind, len(some))}" for some, kind in kinds if some]
+        return f" given {' and '.join(parts)}" if parts else ""
+
+    def _check(self) -> None:
+        for group in self.required & self.forbidden:
+            raise ImpossibleData(f"the cluster {self._name(group)} is both required and forbidden")
+        for one, other in combinations(sorted(self.required, key=sorted), 2):
+            if one & other:
+                raise ImpossibleData(
+                    f"the required clusters {self._name(one)} and {self._name(other)} overlap; no partition holds both"
+                )
+        for block in self.blocks:
+            for group in self.apart:
+                if len(block & group) > 1:
+                    raise ImpossibleData(
+                        f"{self._name(block & group)} must be in one cluster and must be apart; drop one condition"
+                    )
+
+    def _name(self, group: Leaves) -> str:
+        return describe_cluster(group, self.labels)
+
+
+def _plural(kind: str, number: int) -> str:
+    head, _, tail = kind.partition(" ")
+    if number == 1:
+        return kind
+    return f"{head} {tail}s" if tail == "cluster" else f"{head}s {tail}"
