@@ -15,10 +15,10 @@ from oracle import correlation, dasgupta, members, splits_of, sum_of_squares
 
 from palmette import HierarchyPosterior, TrellisTooLarge
 from palmette.models import Correlation, Dasgupta, SplitFunction, SplitModel, SumOfSquares, Uniform
-from palmette.posterior.conditions import Conditions
 from palmette.trellis import full
 from palmette.trellis.counting import double_factorial, n_splits
 from palmette.trellis.full import FullTrellis
+from palmette.trellis.hierarchy_conditions import Conditions
 
 KINDS = ["uniform", "dasgupta", "correlation", "sum of squares"]
 BETAS = [0.0, 0.05, 1.0, 10.0, 1e3, 1e6]
@@ -62,10 +62,9 @@ def passes(trellis):
 
 
 def conditions(n):
-    """Clusters that are possible if two nested ones are required and two are forbidden."""
+    """Two nested clusters are required and two are forbidden."""
     labels = tuple(map(str, range(n)))
-    rules = Conditions(labels).and_also(require=[[0, 3, 5], [0, 3, 5, 6, 8]], forbid=[[1, 2], [1, 2, 4, 7]])
-    return rules.allowed()
+    return Conditions(labels).and_also(require=[[0, 3, 5], [0, 3, 5, 6, 8]], forbid=[[1, 2], [1, 2, 4, 7]])
 
 
 def assert_same(found, expected, scale):
@@ -87,8 +86,8 @@ def test_the_three_ways_through_the_trellis_agree(n, kind, conditioned, monkeypa
     ways = WAYS if n > full.SEGMENT_LEAVES else WAYS[:2]
     for beta in BETAS if kind != "uniform" else [0.0]:
         model = model_of(kind, n, beta)
-        allowed = conditions(n) if conditioned else None
-        tables = {way: passes(trellis_by(way, model, monkeypatch, allowed=allowed)) for way in ways}
+        given = conditions(n) if conditioned else None
+        tables = {way: passes(trellis_by(way, model, monkeypatch, conditions=given)) for way in ways}
         scale = np.abs(tables["serial"][0][-1])
         for way in ways[1:]:
             assert_same(tables[way], tables["serial"], scale)
@@ -140,10 +139,11 @@ def test_every_way_matches_the_slow_twin(n, beta, kind, monkeypatch):
 
 def test_every_way_matches_the_slow_twin_under_conditions(monkeypatch):
     n = 10
-    allowed = conditions(n)
+    given = conditions(n)
+    allowed = FullTrellis(model_of("dasgupta", n, 0.3), given).allowed
     expected = slow_tables(n, formula_of("dasgupta", n, 0.3), lambda mask: allowed[mask])
     for way in WAYS:
-        found = passes(trellis_by(way, model_of("dasgupta", n, 0.3), monkeypatch, allowed=allowed))
+        found = passes(trellis_by(way, model_of("dasgupta", n, 0.3), monkeypatch, conditions=given))
         assert_same(found, expected, scale=1e3)
 
 

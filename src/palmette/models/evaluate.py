@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from palmette.models.cluster_model import ClusterModel
     from palmette.models.split_model import SplitModel
 
-__all__ = ["hierarchy_log_potential", "member_log_potentials", "node_log_potentials"]
+__all__ = ["hierarchy_log_potential", "member_log_potentials", "node_log_potentials", "split_log_potentials"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -67,29 +67,35 @@ def _contiguous(values: npt.NDArray[np.integer]) -> Ints:
     return np.ascontiguousarray(values, dtype=np.int64)
 
 
-def _log_potential(theta, children, intervals, sums, pairs, table):
-    n = children.shape[0] + 1
+def _split_scores(theta, n, sizes, sums, pairs, parent, left, right, table, out):
     one = np.empty(table.shape[0])
-    for v in range(2 * n - 1):
-        features(theta, n, intervals[v, 1] - intervals[v, 0], sums[v], pairs[v], one)
+    for v in range(sizes.size):
+        features(theta, n, sizes[v], sums[v], pairs[v], one)
         for c in range(one.size):
             table[c, v] = one[c]
-    total = 0.0
-    for i in range(n - 1):
-        left, right = children[i, 0], children[i, 1]
-        total += score(theta, load(table, n + i), load(table, left), load(table, right))
-    return total
+    for s in range(out.size):
+        out[s] = score(theta, load(table, parent[s]), load(table, left[s]), load(table, right[s]))
+
+
+def split_log_potentials(
+    model: SplitModel, sizes: Ints, sums: Floats, pairs: Floats, parent: Ints, left: Ints, right: Ints
+) -> Floats:
+    """(k,): log ψ of k splits of clusters that are known by their sizes, sums (m, d) and pair sums (m, p)."""
+    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
+    table, out = np.empty((model.n_features, len(sizes))), np.empty(len(parent))
+    splits = map(_contiguous, (parent, left, right))
+    specialise(_split_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, *splits, table, out)
+    _require_log_potentials(model, out)
+    return out
 
 
 def hierarchy_log_potential(model: SplitModel, hierarchy: Hierarchy) -> float:
     """Σ score over the splits of a binary hierarchy whose leaf i is the model's; O(n²) for pair sums, else O(n)."""
-    sums, pairs = _node_sums(model, hierarchy)
-    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
-    table = np.empty((model.n_features, hierarchy.n_nodes))
-    links = (_contiguous(hierarchy.children), _contiguous(hierarchy.intervals))
-    total = float(specialise(_log_potential, **functions)(model.theta, *links, sums, pairs, table))
-    _require_log_potentials(model, total)
-    return total
+    n = hierarchy.n_leaves
+    sizes = np.diff(_contiguous(hierarchy.intervals))[:, 0]
+    left, right = hierarchy.children.T
+    parent = np.arange(n, 2 * n - 1)
+    return float(split_log_potentials(model, sizes, *_node_sums(model, hierarchy), parent, left, right).sum())
 
 
 def _cluster_scores(theta, n, sizes, sums, pairs, k, out):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["check_threshold", "consensus", "hierarchy_of_masks"]
+__all__ = ["check_threshold", "consensus", "hierarchy_of_masks", "with_support"]
 
 
 def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
@@ -36,12 +36,7 @@ def check_threshold(threshold: float) -> None:
         raise ValueError(f"threshold is {threshold!r}; expected a probability of at least 0 and below 1")
 
 
-def consensus(
-    masks: npt.NDArray[np.integer],
-    probabilities: npt.NDArray[np.float64],
-    labels: tuple[str, ...],
-    threshold: float,
-) -> Hierarchy:
+def consensus(masks: list[int], probabilities: npt.ArrayLike, labels: tuple[str, ...], threshold: float) -> Hierarchy:
     """The hierarchy of the clusters with probability strictly above `threshold`; its support are their probabilities.
 
     Above one half no two of them can cross. Below, they are added by falling probability, each if it crosses none
@@ -49,17 +44,20 @@ def consensus(
     """
     check_threshold(threshold)
     n = len(labels)
-    # A probability of exactly the threshold may come out a few units in the last place above it.
-    above = probabilities > threshold + 1e-12
     chosen: dict[int, float] = {(1 << n) - 1: 1.0}
-    masks, probabilities = masks[above], probabilities[above]
-    for i in np.lexsort((masks, np.bitwise_count(masks), -probabilities)):
-        mask = int(masks[i])
-        if mask.bit_count() >= 2 and not any(_crosses(mask, other) for other in chosen):
-            chosen[mask] = float(probabilities[i])
-    hierarchy = hierarchy_of_masks(chosen, labels)
-    support = [chosen.get(int(mask), np.nan) for mask in hierarchy.cluster_masks()]
-    return Hierarchy.from_parents(hierarchy.parents, labels, support=support)
+    # A probability of exactly the threshold may come out a few units in the last place above it.
+    above = [(-p, mask.bit_count(), mask) for mask, p in zip(masks, np.asarray(probabilities), strict=True)]
+    for negative, size, mask in sorted(item for item in above if -item[0] > threshold + 1e-12):
+        if size >= 2 and not any(_crosses(mask, other) for other in chosen):
+            chosen[mask] = -float(negative)
+    return with_support(hierarchy_of_masks(chosen, labels), chosen)
+
+
+def with_support(hierarchy: Hierarchy, probabilities: Mapping[int, float]) -> Hierarchy:
+    """The same hierarchy, with the probabilities of its clusters, by bit mask, as support; leaves have 1."""
+    masks = [sum(1 << leaf for leaf in cluster) for cluster in hierarchy.clusters()]
+    support = [probabilities.get(mask, np.nan) for mask in masks]
+    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, support=support)
 
 
 def _crosses(one: int, other: int) -> bool:

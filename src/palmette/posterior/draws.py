@@ -1,4 +1,4 @@
-"""Many hierarchies over the same leaves, as one array of masks."""
+"""Many hierarchies over the same leaves, as one array."""
 
 from __future__ import annotations
 
@@ -9,27 +9,53 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.clusters import Cluster, cluster_mask
+from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.posterior.consensus import consensus, hierarchy_of_masks
-from palmette.posterior.tables import ClusterRow, Table, cluster_table
+from palmette.posterior.tables import ClusterRow, Table, member_table
+from palmette.trellis.sparse import SparseTrellis
 
 __all__ = ["Draws"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Draws(Sequence[Hierarchy]):
     """Draws from a posterior: a sequence of hierarchies, each made when asked for, and shares for probabilities.
 
-    `masks` is (size, n − 1): the clusters of two leaves or more of every draw, as increasing bit masks.
-    `log_probs` is (size,): the exact log-probability of each draw.
+    `log_probs` is (size,): the exact log-probability of each draw. `masks` is (size, n − 1): the clusters of two
+    leaves or more of every draw, as increasing bit masks. Draws from a sparse trellis hold `splits` in its place, the
+    numbers of the trellis's splits that each draw is made of.
     """
 
-    def __init__(self, masks: npt.NDArray[np.uint32], log_probs: Floats, labels: tuple[str, ...]) -> None:
-        self.masks = read_only(masks)
+    def __init__(
+        self,
+        rows: npt.NDArray[np.integer],
+        log_probs: Floats,
+        labels: tuple[str, ...],
+        trellis: SparseTrellis | None = None,
+    ) -> None:
+        self._rows = read_only(rows)
         self.log_probs = read_only(log_probs)
         self.labels = labels
+        self._trellis = trellis
+
+    @property
+    def masks(self) -> npt.NDArray[np.integer]:
+        """(size, n − 1): the clusters of two leaves or more, as increasing bit masks; up to 62 leaves."""
+        if self._trellis is None:
+            return self._rows
+        if self.n_leaves > 62:
+            raise ValueError(f"bit masks hold at most 62 leaves, not {self.n_leaves}; use splits, or the hierarchies")
+        return np.sort(self._trellis.words[:, 0].astype(np.int64)[self._trellis.parent[self._rows]], axis=1)
+
+    @property
+    def splits(self) -> npt.NDArray[np.integer]:
+        """(size, n − 1): the splits of the sparse trellis that each draw is made of, increasing."""
+        if self._trellis is None:
+            raise ValueError("these draws come from the full trellis, which does not number its splits; use masks")
+        return self._rows
 
     @property
     def n_leaves(self) -> int:
@@ -37,7 +63,7 @@ class Draws(Sequence[Hierarchy]):
         return len(self.labels)
 
     def __len__(self) -> int:
-        return len(self.masks)
+        return len(self._rows)
 
     @overload
     def __getitem__(self, index: int) -> Hierarchy: ...
@@ -45,14 +71,17 @@ class Draws(Sequence[Hierarchy]):
     def __getitem__(self, index: slice) -> Draws: ...
     def __getitem__(self, index: int | slice) -> Hierarchy | Draws:
         if isinstance(index, slice):
-            return Draws(self.masks[index], self.log_probs[index], self.labels)
-        return hierarchy_of_masks(self.masks[range(len(self))[index]], self.labels)
+            return Draws(self._rows[index], self.log_probs[index], self.labels, self._trellis)
+        return self._make(self._rows[range(len(self))[index]])
+
+    def _make(self, row: npt.NDArray[np.integer]) -> Hierarchy:
+        return hierarchy_of_masks(row, self.labels) if self._trellis is None else self._trellis.hierarchy_of(row)
 
     def counts(self) -> list[tuple[Hierarchy, int]]:
         """The different hierarchies among the draws, the most frequent first (among equals the more probable)."""
-        rows, where, counts = np.unique(self.masks, axis=0, return_index=True, return_counts=True)
+        rows, where, counts = np.unique(self._rows, axis=0, return_index=True, return_counts=True)
         order = np.lexsort((-self.log_probs[where], -counts))
-        return [(hierarchy_of_masks(rows[i], self.labels), int(counts[i])) for i in order]
+        return [(self._make(rows[i]), int(counts[i])) for i in order]
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The share of the draws in which `cluster` (leaf indices or labels) occurs."""
@@ -60,13 +89,16 @@ class Draws(Sequence[Hierarchy]):
         self._require_some()
         if mask.bit_count() == 1:
             return 1.0
-        return float((self.masks == mask).any(axis=1).mean())
+        masks, shares = self._shares()
+        return float(dict(zip(masks, shares, strict=True)).get(mask, 0.0))
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, in at least this share of the draws, most frequent first."""
         masks, shares = self._shares()
-        keep = (shares >= min_probability) & (masks != (1 << self.n_leaves) - 1)
-        return cluster_table(masks[keep], shares[keep], self.labels)
+        root = (1 << self.n_leaves) - 1
+        keep = [i for i, mask in enumerate(masks) if shares[i] >= min_probability and mask != root]
+        sizes = np.array([masks[i].bit_count() for i in keep], dtype=np.int64)
+        return member_table(lambda i: cluster_members(masks[keep[i]]), sizes, shares[keep], self.labels)
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The hierarchy of the clusters in more than this share of the draws."""
@@ -77,10 +109,14 @@ class Draws(Sequence[Hierarchy]):
         self._require_some()
         return self[int(np.argmax(self.log_probs))]
 
-    def _shares(self) -> tuple[npt.NDArray[np.uint32], Floats]:
+    def _shares(self) -> tuple[list[int], Floats]:
+        # The clusters of two leaves or more that occur, as increasing masks, and in which share of the draws.
         self._require_some()
-        masks, counts = np.unique(self.masks, return_counts=True)
-        return masks, counts / len(self)
+        if self._trellis is None:
+            masks, counts = np.unique(self._rows, return_counts=True)
+            return masks.tolist(), counts / len(self)
+        clusters, counts = np.unique(self._trellis.parent[self._rows], return_counts=True)
+        return [self._trellis.masks[i] for i in clusters], counts / len(self)
 
     def _require_some(self) -> None:
         if len(self) == 0:

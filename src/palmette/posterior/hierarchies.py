@@ -12,33 +12,32 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
+from palmette.labels import leaf_index
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.posterior.base import Posterior, wrong_model
-from palmette.posterior.best import LazyBest
+from palmette.posterior.best import LazyBest, best_masks
 from palmette.posterior.cache import cached
-from palmette.posterior.conditions import Conditions
-from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
+from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks, with_support
 from palmette.posterior.draws import Draws
-from palmette.posterior.sampling import draw_masks
-from palmette.posterior.tables import ClusterRow, SplitRow, Table, cluster_table, split_table
-from palmette.recursions import outside
-from palmette.trellis.counting import count_hierarchies
+from palmette.posterior.tables import ClusterRow, SplitRow, Table, member_table, split_table
 from palmette.trellis.full import FullTrellis
+from palmette.trellis.hierarchy_conditions import Conditions
+from palmette.trellis.sparse import SparseTrellis
+from palmette.trellis.sparse_passes import SparsePasses
 
 __all__ = ["HierarchyPosterior"]
 
 Floats = npt.NDArray[np.float64]
 
-# All 2^n clusters rarer than this together hold less than 1e-15 nats of entropy.
-_NEGLIGIBLE = 1e-25
-
 
 class HierarchyPosterior(Posterior[Hierarchy]):
     """p(H) = φ(H) / Z over all binary hierarchies H of the model's leaves, exactly.
 
-    φ(H) = Π ψ(L, R) over the splits of H. Tables over all 2^n clusters are computed when first needed and kept;
-    `clear` frees them, pickling drops them. `max_memory` is in bytes (default: three quarters of the machine's),
-    `threads` None means all processors, `progress` None means a bar on stderr if that is a terminal.
+    φ(H) = Π ψ(L, R) over the splits of H. With a `SparseTrellis` the sum is over the hierarchies in it, of any number
+    of leaves: log Z is then a lower bound of that of all hierarchies, and every answer is given that the hierarchy is
+    in the trellis. Tables are computed when first needed and kept; `clear` frees them, pickling drops them.
+    `max_memory` is in bytes (default: three quarters of the machine's), `threads` None means all processors,
+    `progress` None means a bar on stderr if that is a terminal.
 
     >>> import palmette as pal
     >>> post = pal.HierarchyPosterior(pal.models.SumOfSquares([[0.0], [1.0], [5.0]], labels=["a", "b", "c"]))
@@ -55,16 +54,20 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         self,
         model: HierarchyModel,
         *,
+        trellis: SparseTrellis | None = None,
         max_memory: int | None = None,
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
         if not isinstance(model, HierarchyModel):
             raise wrong_model(model, "palmette.models.Dasgupta(similarity)")
+        if trellis is not None and not isinstance(trellis, SparseTrellis):
+            raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
         super().__init__(model)
+        self._sparse = None if trellis is None else trellis.aligned_to(model.labels)
         self._options: dict[str, Any] = {"max_memory": max_memory, "threads": threads, "progress": progress}
         self._conditions = Conditions(model.labels)
-        FullTrellis(model, **self._options)  # says at once if it is too large
+        self._make_trellis()  # says at once if it is too large
 
     @property
     def model(self) -> HierarchyModel:
@@ -73,8 +76,8 @@ class HierarchyPosterior(Posterior[Hierarchy]):
 
     @property
     def is_exact(self) -> bool:
-        """True: the full trellis holds every hierarchy."""
-        return True
+        """Whether the trellis holds every hierarchy: the full one does."""
+        return self._sparse is None
 
     @property
     def memory_needed(self) -> int:
@@ -86,30 +89,28 @@ class HierarchyPosterior(Posterior[Hierarchy]):
     @property
     def log_partition(self) -> float:
         """log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
-        return float(self._inside[-1])
+        return float(self._inside[self._trellis.root])
 
     @cached
     def count(self) -> int:
         """The number of hierarchies of non-zero potential, as an exact integer."""
-        return count_hierarchies(self._trellis)
+        return self._trellis.count()
 
     @cached
     def entropy(self) -> float:
         """−Σ_H p(H) log p(H), in nats; exp of it is the effective number of hierarchies."""
-        kernel = self._trellis.specialised(outside.entropy_clusters)
-        arguments = (self._trellis.data, self._possible)
-        return max(0.0, self._trellis.expectation(kernel, arguments, self._outside, _NEGLIGIBLE))
+        return max(0.0, self._trellis.entropy(self._possible, self._outside))
 
     # Hierarchies.
 
     def map(self) -> Hierarchy:
         """The most probable hierarchy; ties go to the lowest mask, the same way every time."""
         self._require_possible()
-        return self._make(self._trellis.best_masks(self._maximum))
+        return self._make(best_masks(self._trellis, self._maximum))
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
-        return Draws(*self._sampled(size, rng), self.labels)
+        return Draws(*self._sampled(size, rng), self.labels, self._sparse)
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
@@ -118,8 +119,8 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         Its `support` are the probabilities.
         """
         check_threshold(threshold)
-        masks = np.flatnonzero(self._outside > threshold)
-        return consensus(masks, self._outside[masks], self.labels, threshold)
+        clusters = np.flatnonzero(self._outside > threshold)
+        return consensus(self._masks(clusters), self._outside[clusters], self.labels, threshold)
 
     def centroid(self) -> Hierarchy:
         """The binary hierarchy with the largest expected number of clusters that also occur in a draw.
@@ -129,9 +130,10 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         """
         mu = self._outside
         gain = self._trellis.with_sums(mu)
-        hierarchy = hierarchy_of_masks(gain.best_masks(gain.maximum()), self.labels)
-        support = mu[hierarchy.cluster_masks()]
-        return Hierarchy.from_parents(hierarchy.parents, self.labels, support=support)
+        masks = best_masks(gain, gain.maximum())
+        support = {mask: float(mu[self._trellis.number(mask)]) for mask in masks}
+        leaves = {1 << leaf: 1.0 for leaf in range(self.n_leaves)}
+        return with_support(self._make(masks), {**support, **leaves})
 
     # One given hierarchy.
 
@@ -147,52 +149,52 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         μ(S)·φ(subtree)/Z(S), where S is the cluster of its leaves.
         """
         require_binary(subtree)
-        clusters = [[subtree.labels[leaf] for leaf in cluster] for cluster in subtree.clusters()]
-        masks = np.array([cluster_mask(cluster, self.labels) for cluster in clusters], dtype=np.uint64)
-        root = masks[-1]
-        if self._possible[root] == -np.inf or not self._conditions.admit_masks(masks):
+        clusters = [frozenset(self._leaf[subtree.labels[leaf]] for leaf in cluster) for cluster in subtree.clusters()]
+        masks = [sum(1 << leaf for leaf in cluster) for cluster in clusters]
+        root = self._trellis.number(masks[-1])
+        if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit_clusters(clusters):
             return 0.0
-        left, right = masks[subtree.children].T
-        log_potential = float(self._trellis.log_psi(left | right, left, right).sum())
+        left, right = ([masks[child] for child in column] for column in subtree.children.T)
+        log_potential = float(self._trellis.log_psi_of(left, right).sum())
         return float(self._outside[root]) * math.exp(min(0.0, log_potential - self._possible[root]))
 
     # Clusters.
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
-        return float(self._outside[cluster_mask(cluster, self.labels)])
+        found = self._trellis.number(cluster_mask(cluster, self.labels))
+        return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
         mu = self._outside
-        masks = np.flatnonzero((mu >= min_probability) & (self._trellis.sizes >= 2))[:-1]
-        return cluster_table(masks, mu[masks], self.labels)
+        sizes = self._trellis.sizes
+        found = np.flatnonzero((mu >= min_probability) & (sizes >= 2) & (sizes < self.n_leaves))
+        masks = self._masks(found)
+        return member_table(lambda i: cluster_members(masks[i]), sizes[found], mu[found], self.labels)
 
     def cluster_probability_array(self) -> Floats:
         """(2^n,): the probability of every cluster, by bit mask (bit i set: leaf i belongs); a read-only view."""
+        if self._sparse is not None:
+            raise TypeError("cluster_probability_array is by bit mask, for the full trellis; ask cluster_probabilities")
         return self._outside
 
     def split_probabilities(self, cluster: Cluster) -> Table[SplitRow]:
         """The splits of `cluster` that compete, each with its probability given that the cluster occurs."""
-        mask = cluster_mask(cluster, self.labels)
+        found = self._trellis.number(cluster_mask(cluster, self.labels))
         Z = self._possible
-        if Z[mask] == -np.inf:
+        if found < 0 or Z[found] == -np.inf:
             raise ValueError(f"the cluster {list(cluster)!r} cannot occur, so its splits have no probabilities")
-        left, values = self._trellis.splits(mask, Z)
-        probabilities = np.minimum(np.exp(values - Z[mask]), 1.0)
+        left, right, values = self._trellis.splits(found, Z)
+        probabilities = np.minimum(np.exp(values - Z[found]), 1.0)
         keep = probabilities > 0.0
-        one, two = left[keep].tolist(), (mask ^ left[keep].astype(np.int64)).tolist()
-        sides = (lambda i: cluster_members(one[i]), lambda i: cluster_members(two[i]))
-        return split_table(*sides, probabilities[keep], self.labels)
+        sides = [self._masks(side[keep]) for side in (left, right)]
+        parts = [lambda i, side=side: cluster_members(side[i]) for side in sides]
+        return split_table(parts[0], parts[1], probabilities[keep], self.labels)
 
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
-        mu = self._outside
-        # |lca| telescopes: Σ over clusters C ∋ i, j of |C| where C occurs, minus |parent of C| where it does.
-        gain = self._trellis.sizes * mu - self._trellis.parent_sizes(self._possible, mu)
-        out = self._trellis.pair_sums(gain)
-        np.fill_diagonal(out, 1.0)
-        return out
+        return self._trellis.expected_lca_sizes(self._possible, self._outside)
 
     # Other posteriors.
 
@@ -204,26 +206,40 @@ class HierarchyPosterior(Posterior[Hierarchy]):
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        functions = {"other_log_psi": other._trellis.potentials.log_psi}
-        kernel = self._trellis.specialised(outside.divergence_clusters, **functions)
-        arguments = (self._trellis.data, self._possible, other._trellis.data, other._possible)
-        divergence = self._trellis.expectation(kernel, arguments, self._outside)
+        trellis, theirs = self._trellis, other._trellis
+        if isinstance(trellis, SparsePasses):
+            divergence = trellis.divergence(self._possible, theirs, other._possible)
+        elif isinstance(theirs, FullTrellis):
+            divergence = trellis.divergence(self._possible, self._outside, theirs, other._possible)
+        else:
+            return self._kl_to_sparse(other)
         return 0.0 if divergence < 0.0 else divergence  # rounding
+
+    def _kl_to_sparse(self, other: HierarchyPosterior) -> float:
+        # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
+        inside = HierarchyPosterior(self._model, trellis=other._sparse, **self._options)
+        inside._conditions = self._conditions
+        return inside.kl(other) if inside.count == self.count else np.inf
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:
         """The posterior given that every cluster in `require` occurs and none in `forbid`; conditions add up.
 
         log P(conditions) = conditioned.log_partition − self.log_partition, also where the probability underflows.
         """
-        conditioned = HierarchyPosterior(self._model, **self._options)
+        conditioned = HierarchyPosterior(self._model, trellis=self._sparse, **self._options)
         conditioned._conditions = self._conditions.and_also(require, forbid)
         return conditioned
 
     # Tables, computed once.
 
+    def _make_trellis(self) -> FullTrellis | SparsePasses:
+        if self._sparse is not None:
+            return SparsePasses(self._model, self._sparse, self._conditions, **self._options)
+        return FullTrellis(self._model, self._conditions, **self._options)
+
     @cached
-    def _trellis(self) -> FullTrellis:
-        return FullTrellis(self._model, allowed=self._conditions.allowed(), **self._options)
+    def _trellis(self) -> FullTrellis | SparsePasses:
+        return self._make_trellis()
 
     @cached
     def _inside(self) -> Floats:
@@ -258,18 +274,27 @@ class HierarchyPosterior(Posterior[Hierarchy]):
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)
 
-    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[np.uint32], Floats]:
-        return draw_masks(self._trellis, self._possible, size, seed)
+    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[np.integer], Floats]:
+        return self._trellis.draw(self._possible, size, seed)
+
+    @property
+    def _leaf(self) -> dict[str, int]:
+        return leaf_index(self.labels)
+
+    def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
+        return [self._trellis.mask_of(int(cluster)) for cluster in clusters]
 
     def _phrase(self) -> str:
         return self._conditions.phrase()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"model": self._model, "options": self._options, "conditions": self._conditions}
+        names = ("_model", "_sparse", "_options", "_conditions")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        HierarchyPosterior.__init__(self, state["model"], **state["options"])
-        self._conditions = state["conditions"]
+        HierarchyPosterior.__init__(self, state["_model"], trellis=state["_sparse"], **state["_options"])
+        self._conditions = state["_conditions"]
 
     def __repr__(self) -> str:
-        return f"HierarchyPosterior({self._model!r}{self._conditions.phrase()})"
+        on = "" if self._sparse is None else f", trellis={self._sparse!r}"
+        return f"HierarchyPosterior({self._model!r}{on}{self._conditions.phrase()})"

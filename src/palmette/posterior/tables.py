@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from palmette.clusters import cluster_members
-
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "cluster_table", "member_table", "split_table"]
+__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "member_table", "split_table"]
 
 Row = TypeVar("Row", bound=tuple)  # type: ignore[type-arg]
 
@@ -105,15 +103,6 @@ def _text(cell: object) -> str:
     if isinstance(cell, tuple):
         return "{" + ", ".join(repr(label)[1:-1] for label in cell) + "}"  # a newline in a label stays on its line
     return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
-
-
-def cluster_table(
-    masks: npt.NDArray[np.integer], probabilities: npt.NDArray[np.float64], labels: tuple[str, ...]
-) -> Table[ClusterRow]:
-    """Clusters by falling probability; among equals the smaller one first, then the lower mask."""
-    order = np.argsort(masks, kind="stable")
-    masks, probabilities = masks[order], probabilities[order]
-    return member_table(lambda i: cluster_members(int(masks[i])), np.bitwise_count(masks), probabilities, labels)
 
 
 def member_table(

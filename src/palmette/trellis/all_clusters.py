@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +54,11 @@ class AllClusters:
     def sizes(self) -> npt.NDArray[np.uint8]:
         """The size of every cluster, by mask."""
         return cluster_sizes(self.n)
+
+    def shared(self, leaves: Iterable[int]) -> npt.NDArray[np.uint8]:
+        """(2^n,): how many of these leaves each cluster holds."""
+        masks = np.arange(1 << self.n, dtype=np.uint32)
+        return np.asarray(np.bitwise_count(masks & np.uint32(sum(1 << leaf for leaf in leaves))))
 
     def clusters_of_size(self, k: int) -> Masks:
         """The masks of k leaves, increasing; a view."""

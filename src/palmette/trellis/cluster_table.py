@@ -63,11 +63,6 @@ class ClusterTable(AllClusters):
             table[~self.conditions.allowed(self.sizes, self.shared)] = -np.inf
         return table
 
-    def shared(self, leaves: Iterable[int]) -> npt.NDArray[np.uint8]:
-        """(2^n,): how many of these leaves each cluster holds."""
-        masks = np.arange(1 << self.n, dtype=np.uint32)
-        return np.asarray(np.bitwise_count(masks & np.uint32(self.find(leaves))))
-
     def members(self, cluster: int) -> tuple[int, ...]:
         """The leaves of a cluster."""
         return cluster_members(int(cluster))

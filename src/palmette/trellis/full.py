@@ -13,7 +13,10 @@ from palmette.models.split_model import HierarchyModel
 from palmette.recursions import inside, outside
 from palmette.recursions.schedule import Workers
 from palmette.trellis.all_clusters import SERIAL, AllClusters, Masks
-from palmette.trellis.counting import n_splits
+from palmette.trellis.bit_sets import Words
+from palmette.trellis.counting import count_hierarchies, n_splits
+from palmette.trellis.drawing import draw_masks
+from palmette.trellis.hierarchy_conditions import Conditions
 from palmette.trellis.potentials import (
     Potentials,
     Separable,
@@ -27,15 +30,21 @@ __all__ = ["FullTrellis"]
 
 Floats = npt.NDArray[np.float64]
 
+# All 2^n clusters rarer than this together hold less than 1e-15 nats of entropy.
+_NEGLIGIBLE = 1e-25
+
 
 class FullTrellis(AllClusters):
-    """All clusters of a model's leaves, or those that `allowed` flags; passes return tables of logarithms by mask."""
+    """All hierarchies over a model's leaves that meet the conditions; passes return tables of logarithms by mask.
+
+    A cluster is named by its mask.
+    """
 
     def __init__(
         self,
         model: HierarchyModel,
+        conditions: Conditions | None = None,
         *,
-        allowed: npt.NDArray[np.uint8] | None = None,
         potentials: Potentials | None = None,
         max_memory: int | None = None,
         threads: int | None = None,
@@ -44,7 +53,10 @@ class FullTrellis(AllClusters):
         super().__init__(model.n_leaves, max_memory, threads, progress)
         self.model = model
         self.require(self.memory_needed)
-        self.allowed = np.empty(0, np.uint8) if allowed is None else allowed
+        self.conditions = conditions
+        self.allowed = np.empty(0, np.uint8)
+        if conditions:
+            self.allowed = conditions.allowed(self.sizes, self.shared).astype(np.uint8)
         self._potentials = potentials
 
     @property
@@ -72,12 +84,20 @@ class FullTrellis(AllClusters):
     def with_sums(self, u: Floats) -> FullTrellis:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
         potentials = separable_potentials(np.zeros_like(u), u, np.ones(self.n + 1))
-        return FullTrellis(
-            self.model,
-            allowed=self.allowed,
-            potentials=potentials,
-            **self.options,
-        )
+        return FullTrellis(self.model, self.conditions, potentials=potentials, **self.options)
+
+    @property
+    def root(self) -> int:
+        """The cluster of all leaves."""
+        return (1 << self.n) - 1
+
+    def number(self, mask: int) -> int:
+        """The name of the cluster with this bit mask: the mask."""
+        return mask
+
+    def mask_of(self, cluster: int) -> int:
+        """The bit mask of a cluster: its name."""
+        return cluster
 
     @cached_property
     def _separable(self) -> SeparablePasses | None:
@@ -180,34 +200,52 @@ class FullTrellis(AllClusters):
         upper: Floats = parts.sum(axis=0)
         return upper + upper.T
 
-    def splits(self, mask: int, V: Floats) -> tuple[Masks, Floats]:
-        """L and log ψ(L, R) + V(L) + V(R) of every split of a cluster, by increasing L, which holds its lowest leaf."""
+    def splits(self, mask: int, V: Floats) -> tuple[Masks, Masks, Floats]:
+        """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
         size = int(mask).bit_count()
         left = np.empty(2 ** (size - 1) - 1, dtype=np.uint32)
         values = np.empty(len(left))
         self.specialised(inside.split_values)(self.data, V, np.uint64(mask), left, values)
-        return left, values
+        return left, np.uint32(mask) ^ left, values
 
-    def best_masks(self, M: Floats) -> list[int]:
-        """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left mask."""
-        masks = []
-        stack = [(1 << self.n) - 1]
-        while stack:
-            mask = stack.pop()
-            if mask & (mask - 1):
-                masks.append(mask)
-                left, values = self.splits(mask, M)
-                best = int(left[np.argmax(values)])
-                stack += [best, mask ^ best]
-        return masks
-
-    def log_psi(
-        self, parent: npt.NDArray[np.uint64], left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]
-    ) -> Floats:
-        """log ψ of each of these splits."""
-        out = np.empty(len(parent))
-        self.specialised(inside.listed_log_psi)(self.data, parent, left, right, out)
+    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+        """log ψ of the splits into these pairs of clusters, given as masks."""
+        one, two = np.array(left, dtype=np.uint64), np.array(right, dtype=np.uint64)
+        out = np.empty(len(one))
+        self.specialised(inside.listed_log_psi)(self.data, one | two, one, two, out)
         return out
+
+    def count(self) -> int:
+        """The number of hierarchies of non-zero potential, exactly."""
+        return count_hierarchies(self)
+
+    def entropy(self, Z: Floats, mu: Floats) -> float:
+        """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
+        kernel = self.specialised(outside.entropy_clusters)
+        return self.expectation(kernel, (self.data, Z), mu, _NEGLIGIBLE)
+
+    def divergence(self, Z: Floats, mu: Floats, other: FullTrellis, other_Z: Floats) -> float:
+        """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
+        kernel = self.specialised(outside.divergence_clusters, other_log_psi=other.potentials.log_psi)
+        return self.expectation(kernel, (self.data, Z, other.data, other_Z), mu)
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent."""
+        P, L, R = (words[:, 0].astype(np.int64) for words in (parent, left, right))
+        values = self.log_psi_of(L.tolist(), R.tolist()) + Z[L] + Z[R]
+        with np.errstate(invalid="ignore"):
+            return np.where(Z[P] > -np.inf, values - Z[P], -np.inf)
+
+    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+        # |lca| telescopes: Σ over clusters C ∋ i, j of |C| where C occurs, minus |parent of C| where it does.
+        out = self.pair_sums(self.sizes * mu - self.parent_sizes(Z, mu))
+        np.fill_diagonal(out, 1.0)
+        return out
+
+    def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
+        """(size, n − 1) clusters of two leaves or more of exact draws, increasing; (size,) log potentials."""
+        return draw_masks(self, Z, size, seed)
 
     @cached_property
     def _both(self) -> tuple[Floats, Floats]:

@@ -1,0 +1,57 @@
+"""What every picture needs: matplotlib itself, an Axes to draw on, names that are shown letter by letter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["BLUE", "INK", "ORANGE", "PLAIN", "frame", "new_figure", "own_axes", "settle", "shown_names"]
+
+INK, BLUE, ORANGE = "#333333", "#0072b2", "#d55e00"  # the two are told apart by any eye (Okabe and Ito)
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for leaf names: `$` and `_` mean themselves
+
+
+def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """A new figure of so many inches with Axes side by side; pyplot knows of it, so notebooks show it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("pictures need matplotlib, which is missing: pip install 'palmette[plot]'") from None
+    figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="compressed", squeeze=False)
+    return figure, list(axes[0])
+
+
+def settle(ax: Axes) -> None:
+    """Lay the figure out now: places are known then, and colour bars, which move at the second time, are at rest."""
+    ax.figure.canvas.figure.draw_without_rendering()
+
+
+def own_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The Axes that were given, or those of a new figure."""
+    return new_figure(width, height)[1][0] if ax is None else ax
+
+
+def frame(ax: Axes, *, sides: Sequence[str] = ("left", "bottom")) -> None:
+    """Thin lines on these sides only, and small numbers."""
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in sides)
+        spine.set_linewidth(0.6)
+    ax.tick_params(width=0.6, length=3, labelsize=9)
+
+
+def shown_names(labels: Sequence[str], longest: int = 28) -> list[str]:
+    """Names on one line each, long ones without their middle; numbered if that makes two of them alike.
+
+    >>> shown_names(["a_1", "TCGA-A7-A0DA-01A-31R-A115-07.counts.gz"])
+    ['a_1', 'TCGA-A7-A0DA-01A-3…counts.gz']
+    """
+    names = [" ".join(label.splitlines()) for label in labels]
+    tail = longest // 3
+    short = [name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[-tail:]}" for name in names]
+    if len(set(short)) < len(labels):
+        return [f"{name} ({leaf})" for leaf, name in enumerate(short)]
+    return short

@@ -1,0 +1,48 @@
+"""How many clusters there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.plot._axes import BLUE, INK, frame, own_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["n_clusters"]
+
+_INVISIBLE = 5e-4  # a bar that low is not seen
+_MOST_NUMBERS = 12  # bars up to which numbers are written on them
+
+
+def n_clusters(posterior: Any, *, ax: Axes | None = None) -> Axes:
+    """P(number of clusters = k) as bars; the ends of the range where it is below 0.0005 are left out.
+
+    `posterior` is a `PartitionPosterior`, or draws, of which the shares are shown.
+    """
+    probabilities = _probabilities(posterior)
+    seen = np.flatnonzero(probabilities >= _INVISIBLE)
+    numbers = np.arange(seen[0], seen[-1] + 1)
+    ax = own_axes(ax, min(9.0, max(4.0, 1.6 + 0.5 * len(numbers))), 3.4)
+    bars = ax.bar(numbers, probabilities[numbers], width=0.72, color=BLUE)
+    if len(numbers) <= _MOST_NUMBERS:
+        ax.bar_label(bars, [f"{p:.2f}" if p >= 0.005 else f"{p:.3f}" for p in probabilities[numbers]], **_NUMBER)
+        ax.set_xticks(numbers)
+    ax.set_xlim(numbers[0] - 0.7, numbers[-1] + 0.7)
+    ax.margins(y=0.1)
+    ax.set_xlabel("number of clusters")
+    ax.set_ylabel("probability")
+    frame(ax)
+    return ax
+
+
+_NUMBER: dict[str, Any] = {"fontsize": 8.5, "color": INK, "padding": 2}
+
+
+def _probabilities(posterior: Any) -> npt.NDArray[np.float64]:
+    if hasattr(posterior, "n_clusters_probabilities"):
+        return np.asarray(posterior.n_clusters_probabilities())
+    return np.bincount(posterior.n_clusters) / len(posterior)

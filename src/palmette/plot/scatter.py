@@ -1,0 +1,203 @@
+"""Scatter plots over all pairs of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from scipy.special import expit
+
+from palmette.inputs import check_matrix
+from palmette.labels import align_labels
+from palmette.models.cluster_model import PartitionModel
+from palmette.plot._axes import BLUE, INK, ORANGE, PLAIN, frame, own_axes, settle, shown_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["affinity_against_coclustering", "approximate_against_exact", "pair_log_potentials", "surprises"]
+
+Floats = npt.NDArray[np.float64]
+_HIDING = 60.0  # points of a longer line that a name takes rather than hide something
+
+
+def affinity_against_coclustering(
+    model: PartitionModel | npt.ArrayLike, posterior: Any, *, ax: Axes | None = None, annotate: int = 3
+) -> Axes:
+    """Every pair of leaves: its log potential (across) and P(i ~ j), the probability that it shares a cluster (up).
+
+    The grey curve is what the pair would have if there were no other leaves, 1 / (1 + e^−x). The `annotate` pairs
+    furthest from it are named: there the other leaves have the last word. `model` is any model of partitions, or
+    the matrix of log potentials; pairs that it forbids are left out. `posterior` is a `PartitionPosterior`, or draws.
+    """
+    ax = own_axes(ax, 6.4, 4.8)
+    log_potentials = pair_log_potentials(model, posterior.labels)
+    i, j = (leaves.tolist() for leaves in _finite_pairs(log_potentials))
+    x, y = log_potentials[i, j], posterior.coclustering()[i, j]
+    low, high = ax.get_xlim() if len(x) == 0 else (min(x.min(), -1.0), max(x.max(), 1.0))
+    curve = np.linspace(low, high, 200)
+    ax.plot(curve, expit(curve), color="#999999", linewidth=1.0, zorder=1, label="the pair alone")
+    _scatter_by_map(ax, x, y, _together(posterior.map().aligned_to(posterior.labels).membership, i, j))
+    ax.set_xlabel("log potential of the pair")
+    ax.set_ylabel("P(i ~ j)")
+    ax.set_ylim(-0.04, 1.04)
+    frame(ax)
+    spacing = {"handletextpad": 0.3, "handlelength": 1.4, "columnspacing": 1.2}
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, fontsize=9, **spacing)
+    names = shown_names(posterior.labels, 18)
+    chosen = surprises(x, y)[:annotate]
+    texts = [f"{names[i[at]]} – {names[j[at]]}" for at in chosen]
+    _name_points(ax, np.column_stack([x, y]), chosen, texts, np.column_stack([curve, expit(curve)]))
+    return ax
+
+
+def approximate_against_exact(approximate: Any, exact: Any, *, ax: Axes | None = None) -> Axes:
+    """P(i ~ j) of every pair of leaves: exact (across) and approximate (up), with the diagonal.
+
+    Each is an (n, n) matrix, or has one as its `coclustering()`: a posterior, draws. Labels, where both have them,
+    are matched. The largest and the mean absolute deviation are written in the picture.
+    """
+    x, y = _coclustering_pairs(exact, None), _coclustering_pairs(approximate, getattr(exact, "labels", None))
+    if len(x) != len(y):
+        raise ValueError(f"the two are about {len(y)} and {len(x)} pairs of leaves; give both for the same leaves")
+    ax = own_axes(ax, 4.8, 4.8)
+    ax.plot([0, 1], [0, 1], color="#999999", linewidth=1.0, zorder=1)
+    ax.scatter(x, y, s=26, color=BLUE, alpha=0.75, linewidths=0, zorder=2)
+    ax.set_xlabel("P(i ~ j), exact")
+    ax.set_ylabel("P(i ~ j), approximate")
+    ax.set_aspect("equal")
+    ax.set_xlim(-0.04, 1.04)
+    ax.set_ylim(-0.04, 1.04)
+    frame(ax)
+    off = np.abs(y - x)
+    text = f"largest deviation {off.max(initial=0.0):.3f}\nmean deviation {off.sum() / max(1, len(off)):.3f}"
+    if (y - x).sum() >= 0:  # the points are above the diagonal, and the words below it
+        ax.text(1.0, 0.02, text, ha="right", va="bottom", fontsize=9, color=INK)
+    else:
+        ax.text(0.0, 0.98, text, ha="left", va="top", fontsize=9, color=INK)
+    return ax
+
+
+def pair_log_potentials(model: PartitionModel | npt.ArrayLike, labels: Sequence[str]) -> Floats:
+    """(n, n): log ψ({i, j}) − log ψ({i}) − log ψ({j}), the log odds of a pair without other leaves; diagonal 0.
+
+    Leaves are in the order of `labels`. For correlation clustering this is β w_ij. A matrix is taken as it is.
+
+    >>> from palmette.models import CorrelationClusters
+    >>> pair_log_potentials(CorrelationClusters([[0, 0.5], [0.5, 0]], beta=4), ["0", "1"])
+    array([[0., 2.],
+           [2., 0.]])
+    """
+    n = len(labels)
+    if not isinstance(model, PartitionModel):
+        matrix = check_matrix(model, "affinity")
+        if len(matrix) != n:
+            raise ValueError(f"affinity is for {len(matrix)} leaves, the posterior for {n}; give both for the same")
+        return matrix
+    order = align_labels(model.labels, labels)
+    i, j = np.triu_indices(n, 1)
+    single = model.log_potentials(np.arange(n + 1), order)
+    pair = model.log_potentials(2 * np.arange(len(i) + 1), np.column_stack([order[i], order[j]]).reshape(-1))
+    out = np.zeros((n, n))
+    with np.errstate(invalid="ignore"):
+        out[i, j] = out[j, i] = pair - single[i] - single[j]
+    return out
+
+
+def surprises(log_potentials: Floats, probabilities: Floats) -> list[int]:
+    """Pairs, those first whose P(i ~ j) is furthest from 1 / (1 + e^−x), what they would have on their own.
+
+    >>> surprises(np.array([5.0, -4.7, 0.0]), np.array([1.0, 0.99, 0.4]))
+    [1, 2, 0]
+    """
+    return [int(at) for at in np.argsort(-np.abs(probabilities - expit(log_potentials)), kind="stable")]
+
+
+def _finite_pairs(matrix: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    i, j = np.triu_indices(len(matrix), 1)
+    finite = np.isfinite(matrix[i, j])
+    return i[finite], j[finite]
+
+
+def _together(membership: npt.NDArray[np.int64], i: list[int], j: list[int]) -> npt.NDArray[np.bool_]:
+    return np.asarray(membership[i] == membership[j])
+
+
+def _scatter_by_map(ax: Axes, x: Floats, y: Floats, together: npt.NDArray[np.bool_]) -> None:
+    style: dict[str, Any] = {"s": 26, "alpha": 0.8, "zorder": 2}
+    ax.scatter(x[together], y[together], color=BLUE, linewidths=0, label="together in the MAP", **style)
+    ax.scatter(x[~together], y[~together], color=ORANGE, linewidths=1.2, marker="x", label="apart in the MAP", **style)
+
+
+def _coclustering_pairs(source: Any, labels: Sequence[str] | None) -> Floats:
+    matrix = np.asarray(source.coclustering() if hasattr(source, "coclustering") else source, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"expected an (n, n) matrix or an object with coclustering(), not shape {matrix.shape}")
+    if labels is not None and hasattr(source, "labels"):
+        order = align_labels(source.labels, labels)
+        matrix = matrix[np.ix_(order, order)]
+    return matrix[np.triu_indices(len(matrix), 1)]
+
+
+def _name_points(ax: Axes, points: Floats, chosen: Sequence[int], texts: Sequence[str], curve: Floats) -> None:
+    if not chosen:
+        return
+    settle(ax)
+    dots, scale = ax.transData.transform(points)[list(chosen)], ax.figure.dpi / 72
+    drawn = ax.transData.transform(np.vstack([points, curve]))
+    cell = _largest(ax, texts) + 4 * scale
+    grids = [_grid(ax.get_window_extent(), cell, shift) for shift in np.arange(8) / 8 * cell[0]]
+    ends = min((_assign(dots, grid, cell, drawn, _HIDING * scale) for grid in grids), key=lambda found: found[0])[1]
+    for text, at, dot, end in zip(texts, chosen, dots, ends, strict=True):
+        left = bool(end[0] >= dot[0])  # the point is on the left of its name
+        line = {"arrowstyle": "-", "color": INK, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+        line["relpos"] = (0.0 if left else 1.0, 0.5)
+        style = {"fontsize": 8, "color": INK, "ha": "left" if left else "right", "va": "center", **PLAIN}
+        offset = (end - dot) / scale
+        ax.annotate(text, points[at], offset, textcoords="offset points", arrowprops=line, **style)
+
+
+def _assign(dots: Floats, middles: Floats, cell: Floats, drawn: Floats, price: float) -> tuple[float, Floats]:
+    # A cell for each dot, beside it, and the end that faces it, at the smallest total length of the lines between the
+    # two: hardly any cross then. Whatever a cell would hide has its price, and a fifth of it what a line runs through.
+    ends = np.repeat(middles[None], len(dots), axis=0)
+    ends[..., 0] -= cell[0] / 2 * np.sign(middles[:, 0] - dots[:, :1])
+    hidden = (np.abs(drawn - middles[:, None]) <= cell / 2 + price / 15).all(axis=2).sum(axis=1)
+    crossed = [_run_through(dot, to, drawn, price / 15) for dot, to in zip(dots, ends, strict=True)]
+    costs = np.linalg.norm(ends - dots[:, None], axis=2) + price * (hidden + 0.2 * np.array(crossed))
+    costs[np.abs(middles[:, 0] - dots[:, :1]) < cell[0] / 2 + price / 5] += 1e6  # above or below, not beside
+    rows, columns = linear_sum_assignment(costs)
+    found, boxes = ends[rows, columns], middles[columns]
+    lines = np.linspace(dots, found, 40, endpoint=False)
+    struck = int((np.abs(lines[:, :, None] - boxes) < cell / 2).all(axis=3).any(axis=0).sum())  # names run through
+    return float(costs[rows, columns].sum()) + 1e3 * struck, found
+
+
+def _run_through(dot: Floats, ends: Floats, drawn: Floats, reach: float) -> npt.NDArray[np.int64]:
+    # (m,): how many drawn points come near the line from the dot to each end.
+    along, relative = ends - dot, drawn - dot
+    share = np.clip(relative @ along.T / np.maximum((along**2).sum(axis=1), 1.0), 0.0, 1.0)
+    gap = np.linalg.norm(relative[:, None] - share[..., None] * along, axis=2)
+    return np.asarray(((gap < reach) & (share > 0.0)).sum(axis=0))
+
+
+def _largest(ax: Axes, texts: Sequence[str]) -> Floats:
+    # Width and height in pixels that hold any of the texts.
+    sizes = []
+    for text in texts:
+        trial = ax.text(0, 0, text, fontsize=8, **PLAIN)
+        sizes.append(trial.get_window_extent().size)
+        trial.remove()
+    return np.asarray(np.max(sizes, axis=0))
+
+
+def _grid(frame: Any, cell: Floats, shift: float) -> Floats:
+    # (m, 2): the middles of cells side by side within the frame, the first one so far from its left side.
+    columns = np.arange(frame.x0 + shift + cell[0] / 2, frame.x1 - cell[0] / 2, cell[0])
+    rows = np.arange(frame.y0 + cell[1] / 2, frame.y1 - cell[1] / 2, cell[1])
+    if len(columns) == 0:
+        columns = np.array([(frame.x0 + frame.x1) / 2])
+    return np.stack(np.meshgrid(columns, rows), axis=-1).reshape(-1, 2)

@@ -1,0 +1,176 @@
+"""Passes over listed splits, in log space and linear time.
+
+    Z(P) = Σ ψ(L, R) Z(L) Z(R)        μ(L), μ(R) += μ(P) · ψ(L, R) Z(L) Z(R) / Z(P)
+
+Clusters are numbered by rising size, leaves first, the root last. The splits of cluster p are offsets[p] ≤ s <
+offsets[p + 1], into the clusters left[s] and right[s]; log_psi[s] = log ψ. Tables hold logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from palmette._jit import inline, kernel
+from palmette.numeric import exponential, unit_draw
+
+__all__ = ["add_separated", "draw_splits", "find_splits", "inside", "maximum", "outside", "statistics"]
+
+
+@kernel
+def inside(n, offsets, left, right, log_psi, Z):
+    """Z[p] = log Σ exp(log_psi[s] + Z[left] + Z[right]) over the splits of p; 0 for the n leaves."""
+    for p in range(offsets.size - 1):
+        if p < n:
+            Z[p] = 0.0
+            continue
+        top = -np.inf
+        for s in range(offsets[p], offsets[p + 1]):
+            top = max(top, log_psi[s] + (Z[left[s]] + Z[right[s]]))
+        Z[p] = top
+        if top > -np.inf:
+            total = 0.0
+            for s in range(offsets[p], offsets[p + 1]):
+                total += exponential(log_psi[s] + (Z[left[s]] + Z[right[s]]) - top)
+            Z[p] = top + math.log(total)
+
+
+@kernel
+def maximum(n, offsets, left, right, log_psi, M):
+    """M[p] = max log_psi[s] + M[left] + M[right] over the splits of p; 0 for the n leaves."""
+    for p in range(offsets.size - 1):
+        if p < n:
+            M[p] = 0.0
+            continue
+        top = -np.inf
+        for s in range(offsets[p], offsets[p + 1]):
+            top = max(top, log_psi[s] + (M[left[s]] + M[right[s]]))
+        M[p] = top
+
+
+@kernel
+def outside(n, offsets, left, right, log_psi, Z, mu, share):
+    """mu[p]: the probability that cluster p occurs; share[s]: that of split s given its parent. Both in [0, 1].
+
+    Shares are normalised once more, so that rounding in Z does not add up on the way down.
+    """
+    mu[:] = 0.0
+    share[:] = 0.0
+    mu[mu.size - 1] = 1.0
+    for k in range(mu.size - n):
+        p = mu.size - 1 - k
+        mu[p] = min(mu[p], 1.0)
+        if Z[p] == -np.inf:
+            continue
+        total = 0.0
+        for s in range(offsets[p], offsets[p + 1]):
+            share[s] = exponential(log_psi[s] + ((Z[left[s]] + Z[right[s]]) - Z[p]))
+            total += share[s]
+        for s in range(offsets[p], offsets[p + 1]):
+            share[s] /= total
+            mu[left[s]] += mu[p] * share[s]
+            mu[right[s]] += mu[p] * share[s]
+    for p in range(n):
+        mu[p] = 1.0 if mu.size > n else mu[p]
+
+
+@kernel
+def draw_splits(n, offsets, left, right, log_psi, Z, seed, out, log_potential, first, last):
+    """Draws first ≤ d < last: out[d] = its n − 1 splits, increasing, and log_potential[d].
+
+    At cluster p draw d uses a number that depends on (seed, d, p) only: a draw is the same whatever else is drawn.
+    """
+    stack = np.empty(n + 1, np.int64)
+    for d in range(first, last):
+        depth, found, total = 1, 0, 0.0
+        stack[0] = Z.size - 1
+        while depth > 0:
+            depth -= 1
+            p = stack[depth]
+            if p < n:
+                continue
+            u = unit_draw(seed, d, p)
+            chosen = -1  # the last possible one, if rounding leaves the sum a little below u
+            for s in range(offsets[p], offsets[p + 1]):
+                share = exponential(log_psi[s] + ((Z[left[s]] + Z[right[s]]) - Z[p]))
+                if share > 0.0:
+                    chosen = s
+                    u -= share
+                    if u < 0.0:
+                        break
+            out[d, found] = chosen
+            total += log_psi[chosen]
+            found += 1
+            stack[depth] = left[chosen]
+            stack[depth + 1] = right[chosen]
+            depth += 2
+        out[d] = np.sort(out[d])
+        log_potential[d] = total
+
+
+@inline
+def _members(words, out):
+    # The leaves of a bit set, increasing; how many they are.
+    count = 0
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            lowest = word & (~word + np.uint64(1))
+            bit = 0
+            while (lowest >> np.uint64(bit)) != np.uint64(1):
+                bit += 1
+            out[count] = 64 * w + bit
+            count += 1
+            word ^= lowest
+    return count
+
+
+@kernel
+def statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
+    """Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up."""
+    one, two = np.empty(n, np.int64), np.empty(n, np.int64)
+    for p in range(sizes.size):
+        if p < n:
+            for c in range(additive.shape[1]):
+                sums[p, c] = additive[p, c]
+            continue
+        best = offsets[p]
+        for s in range(offsets[p], offsets[p + 1]):
+            if sizes[left[s]] * sizes[right[s]] < sizes[left[best]] * sizes[right[best]]:
+                best = s
+        for c in range(additive.shape[1]):
+            sums[p, c] = sums[left[best], c] + sums[right[best], c]
+        if pairwise.shape[0] == 0:
+            continue
+        m, k = _members(words[left[best]], one), _members(words[right[best]], two)
+        for c in range(pairwise.shape[0]):
+            total = 0.0
+            for x in range(m):
+                for y in range(k):
+                    total += pairwise[c, one[x], two[y]]
+            pairs[p, c] = pairs[left[best], c] + pairs[right[best], c] + total
+
+
+@kernel
+def add_separated(n, words, left, right, values, out):
+    """out[i, j] += values[s] for every split s and every i on its left and j on its right."""
+    one, two = np.empty(n, np.int64), np.empty(n, np.int64)
+    for s in range(values.size):
+        if values[s] > 0.0:
+            m, k = _members(words[left[s]], one), _members(words[right[s]], two)
+            for x in range(m):
+                for y in range(k):
+                    out[one[x], two[y]] += values[s]
+
+
+@kernel
+def find_splits(offsets, left, parents, lefts, out):
+    """out[i] = the split of parents[i] whose left part is lefts[i], −1 if it is not listed; left parts increase."""
+    for i in range(out.size):
+        out[i] = -1
+        if parents[i] >= 0 and lefts[i] >= 0:
+            a, b = offsets[parents[i]], offsets[parents[i] + 1]
+            at = a + np.searchsorted(left[a:b], lefts[i])
+            if at < b and left[at] == lefts[i]:
+                out[i] = at
