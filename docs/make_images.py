@@ -1,7 +1,10 @@
 """Makes the pictures of the documentation: ``python docs/make_images.py``. Needs matplotlib.
 
-On the left, the most probable hierarchy over a cloud of exact draws, with the probability of each of its clusters; on
-the right, the expected size of the smallest cluster that holds both of two leaves.
+numerals.png: on the left, the most probable hierarchy over a cloud of exact draws, with the probability of each of its
+clusters; on the right, the expected size of the smallest cluster that holds both of two leaves.
+
+coclustering.png: on the left, how much each pair of leaves attracts; on the right, the probability that it shares a
+cluster, over all partitions.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.path import Path as MatplotlibPath
 
 import palmette as pal
-from palmette import datasets
+from palmette import datasets, plot
 
 IMAGES = Path(__file__).parent / "images"
 DRAWS = 600
@@ -87,9 +90,8 @@ def draw_matrix(axes: Any, post: pal.HierarchyPosterior, order: np.ndarray) -> A
     return image
 
 
-def main() -> None:
-    """Write the pictures."""
-    data = datasets.load_numerals()
+def draw_hierarchies(data: datasets.SimilarityData) -> Any:
+    """The posterior over hierarchies: a cloud, and a matrix."""
     post = pal.HierarchyPosterior(pal.models.Dasgupta(data.similarity, beta=4.0, labels=data.labels))
     best = post.map()
     order = best.leaf_order
@@ -111,8 +113,22 @@ def main() -> None:
     right.tick_params(length=0)
     right.spines[:].set_visible(False)
     right.set_title("expected size of the smallest common cluster", fontsize=11, color=INK, loc="left")
+    return figure
+
+
+def draw_partitions(data: datasets.SimilarityData) -> Any:
+    """The posterior over partitions, as on the page partitions.md: affinities, and what follows from them."""
+    affinity = data.similarity - data.similarity[np.triu_indices(len(data.labels), 1)].mean()
+    model = pal.models.CorrelationClusters(affinity, beta=10.0, labels=data.labels)
+    return plot.affinities_and_coclustering(model, pal.PartitionPosterior(model))
+
+
+def main() -> None:
+    """Write the pictures."""
+    data = datasets.load_numerals()
     IMAGES.mkdir(exist_ok=True)
-    figure.savefig(IMAGES / "numerals.png", dpi=150, metadata={"Software": None})
+    for name, figure in (("numerals", draw_hierarchies(data)), ("coclustering", draw_partitions(data))):
+        figure.savefig(IMAGES / f"{name}.png", dpi=150, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -100,6 +100,14 @@ class Partition(Immutable):
         parts = np.split(by_cluster, np.cumsum(self.sizes)[:-1])
         return [frozenset(part.tolist()) for part in parts]
 
+    def named_clusters(self) -> list[tuple[str, ...]]:
+        """Every cluster as the labels of its leaves, in order of membership.
+
+        >>> Partition([0, 1, 0], labels=["a", "b", "c"]).named_clusters()
+        [('a', 'c'), ('b',)]
+        """
+        return [tuple(self.labels[leaf] for leaf in sorted(cluster)) for cluster in self.clusters()]
+
     def aligned_to(self, labels: Iterable[str]) -> "Partition":
         """The same partition with its leaves renumbered: leaf i is called `labels[i]`.
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from palmette.clusters import cluster_members
+from palmette.labels import describe_cluster
 from palmette.models.cluster_model import PartitionModel
 
 __all__ = ["ClusterFunction"]
@@ -53,8 +55,9 @@ class ClusterFunction(PartitionModel):
             )
         bad = np.flatnonzero(np.isnan(values) | (values == np.inf))
         if len(bad):
+            name = describe_cluster(cluster_members(int(masks[bad[0]])), self.labels)
             raise ValueError(
-                f"the cluster function returned {values[bad[0]]} for the cluster {masks[bad[0]]:#b}; "
+                f"the cluster function returned {values[bad[0]]} for the cluster {name}; "
                 f"log potentials are finite or -inf"
             )
         return values

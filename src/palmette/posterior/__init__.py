@@ -5,5 +5,14 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.partitions import PartitionPosterior
+from palmette.posterior.trees import ConditionalClusters, from_trees
 
-__all__ = ["Draws", "Estimate", "HierarchyPosterior", "PartitionDraws", "PartitionPosterior"]
+__all__ = [
+    "ConditionalClusters",
+    "Draws",
+    "Estimate",
+    "HierarchyPosterior",
+    "PartitionDraws",
+    "PartitionPosterior",
+    "from_trees",
+]

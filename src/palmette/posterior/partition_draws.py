@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import overload
 
 import numpy as np
@@ -30,6 +30,21 @@ class PartitionDraws(Sequence[Partition]):
         self.memberships = read_only(memberships)
         self.log_probs = read_only(log_probs)
         self.labels = labels
+
+    @classmethod
+    def from_partitions(cls, partitions: Iterable[Partition]) -> PartitionDraws:
+        """Partitions from elsewhere, such as a Markov chain, all on the same labels; their `log_probs` are NaN.
+
+        >>> draws = PartitionDraws.from_partitions([Partition([0, 0, 1]), Partition([0, 1, 1])])
+        >>> draws.together_probability([0, 1])
+        0.5
+        """
+        given = list(partitions)
+        if not given:
+            raise ValueError("no partition was given; give at least one")
+        labels = given[0].labels
+        memberships = np.stack([partition.aligned_to(labels).membership for partition in given])
+        return cls(memberships, np.full(len(given), np.nan), labels)
 
     @property
     def n_leaves(self) -> int:
@@ -96,6 +111,10 @@ class PartitionDraws(Sequence[Partition]):
     def map(self) -> Partition:
         """The most probable partition among the draws."""
         self._require_some()
+        if np.isnan(self.log_probs).all():
+            raise ValueError(
+                "these partitions come from elsewhere, and their probabilities are not known; ask counts()"
+            )
         return self[int(np.argmax(self.log_probs))]
 
     def _inside_and_outside(self, cluster: Cluster) -> tuple[list[int], list[int]]:

@@ -15,7 +15,7 @@ import numpy as np
 from palmette._jit import inline, kernel
 from palmette.numeric import exponential, unit_draw
 
-__all__ = ["add_separated", "draw_splits", "find_splits", "inside", "maximum", "outside", "statistics"]
+__all__ = ["add_separated", "draw_splits", "find_splits", "inside", "maximum", "member_list", "outside", "statistics"]
 
 
 @kernel
@@ -110,8 +110,8 @@ def draw_splits(n, offsets, left, right, log_psi, Z, seed, out, log_potential, f
 
 
 @inline
-def _members(words, out):
-    # The leaves of a bit set, increasing; how many they are.
+def member_list(words, out):
+    """Fill `out` with the leaves of a bit set, increasing; return how many they are."""
     count = 0
     for w in range(words.size):
         word = words[w]
@@ -143,7 +143,7 @@ def statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, 
             sums[p, c] = sums[left[best], c] + sums[right[best], c]
         if pairwise.shape[0] == 0:
             continue
-        m, k = _members(words[left[best]], one), _members(words[right[best]], two)
+        m, k = member_list(words[left[best]], one), member_list(words[right[best]], two)
         for c in range(pairwise.shape[0]):
             total = 0.0
             for x in range(m):
@@ -158,7 +158,7 @@ def add_separated(n, words, left, right, values, out):
     one, two = np.empty(n, np.int64), np.empty(n, np.int64)
     for s in range(values.size):
         if values[s] > 0.0:
-            m, k = _members(words[left[s]], one), _members(words[right[s]], two)
+            m, k = member_list(words[left[s]], one), member_list(words[right[s]], two)
             for x in range(m):
                 for y in range(k):
                     out[one[x], two[y]] += values[s]

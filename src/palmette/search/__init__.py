@@ -2,7 +2,8 @@
 
 from palmette.search.cuts import best_cut
 from palmette.search.greedy import greedy
+from palmette.search.grow import grow
 from palmette.search.perturb import perturb_and_map
 from palmette.search.record import Found, FoundPartition
 
-__all__ = ["Found", "FoundPartition", "best_cut", "greedy", "perturb_and_map"]
+__all__ = ["Found", "FoundPartition", "best_cut", "greedy", "grow", "perturb_and_map"]

@@ -23,8 +23,9 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
 
     >>> import numpy as np, palmette as pal
     >>> model = pal.models.CorrelationClusters([[0, 2, -1], [2, 0, -1], [-1, -1, 0]])
-    >>> best_cut(model, pal.Hierarchy.from_nested(((0, 1), 2)))
-    FoundPartition(partition=Partition([0, 0, 1]), log_potential=2.0, bound=None)
+    >>> found = best_cut(model, pal.Hierarchy.from_nested(((0, 1), 2)))
+    >>> found.partition, found.log_potential
+    (Partition([0, 0, 1]), 2.0)
     """
     if not isinstance(model, PartitionModel):
         raise TypeError(f"expected a model of partitions, such as palmette.models.CorrelationClusters, not {model!r}")
@@ -33,7 +34,7 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
     undone = hierarchy.cut_order
     best = int(np.argmax(_totals(hierarchy, log_psi, undone)))
     partition = hierarchy.cut(int(_sizes(hierarchy, undone)[best]))
-    return FoundPartition(partition, model.log_potential(partition))
+    return FoundPartition(partition, model.log_potential(partition), hierarchy=hierarchy)
 
 
 def _sizes(hierarchy: Hierarchy, undone: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

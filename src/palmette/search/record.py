@@ -31,11 +31,15 @@ class Found:
 
 @dataclass(frozen=True)
 class FoundPartition:
-    """A partition, its log potential, and, if the search can prove one, a bound that no partition exceeds."""
+    """A partition, its log potential, and, if the search can prove one, a bound that no partition exceeds.
+
+    `hierarchy` is the one that it was cut from, if any.
+    """
 
     partition: Partition
     log_potential: float
     bound: float | None = None
+    hierarchy: Hierarchy | None = None
 
     @property
     def gap(self) -> float | None:

@@ -54,7 +54,7 @@ class PartitionConditions:
             self.labels,
             self.required | read("require", require),
             self.forbidden | read("forbid", forbid),
-            self.together | read("together", together),
+            _merged(self.together | read("together", together)),
             self.apart | read("apart", apart),
         )
         conditions._check()
@@ -118,6 +118,15 @@ class PartitionConditions:
 
     def _name(self, group: Leaves) -> str:
         return describe_cluster(group, self.labels)
+
+
+def _merged(groups: frozenset[Leaves]) -> frozenset[Leaves]:
+    # Groups that overlap are one: together is transitive.
+    found: list[Leaves] = []
+    for group in groups:
+        apart = [other for other in found if not other & group]
+        found = [*apart, group.union(*(other for other in found if other & group))]
+    return frozenset(found)
 
 
 def _plural(kind: str, number: int) -> str:

@@ -214,8 +214,12 @@ class SparseTrellis(Immutable):
         """(n − 1,): the split of each inner node of a binary hierarchy on the same labels, −1 if it is not there."""
         seen = observe([hierarchy.aligned_to(self.labels)])
         number = self._sets.find(seen.words)
-        out = np.empty(len(seen.parent), dtype=np.int64)
-        find_splits(self.offsets, self.left, number[seen.parent], number[seen.left], out)
+        return self.find_splits(number[seen.parent], number[seen.left])
+
+    def find_splits(self, parent: Ints, left: Ints) -> Ints:
+        """The numbers of the splits of these clusters with these left parts; −1 where there is none."""
+        out = np.empty(len(parent), dtype=np.int64)
+        find_splits(self.offsets, self.left, parent, left, out)
         return out
 
     def holds(self, hierarchy: Hierarchy) -> bool:

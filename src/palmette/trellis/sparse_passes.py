@@ -125,9 +125,10 @@ class SparsePasses:
 
     def outside(self, Z: Floats) -> Floats:
         """(m,): the probability that each cluster occurs."""
-        return self._both(Z)[0]
+        return self.probabilities(Z)[0]
 
-    def _both(self, Z: Floats) -> tuple[Floats, Floats]:
+    def probabilities(self, Z: Floats) -> tuple[Floats, Floats]:
+        """(m,) that each cluster occurs, and (n_splits,) of each split given its parent."""
         mu, share = np.empty(self.trellis.n_clusters), np.empty(self.trellis.n_splits)
         kernels.outside(*self._splits, self.log_psi, Z, mu, share)
         return mu, share
@@ -138,13 +139,13 @@ class SparsePasses:
 
     def entropy(self, Z: Floats, mu: Floats) -> float:
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
-        mu, share = self._both(Z)
+        mu, share = self.probabilities(Z)
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
     def divergence(self, Z: Floats, other: Any, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        mu, share = self._both(Z)
+        mu, share = self.probabilities(Z)
         t = self.trellis
         some = np.flatnonzero(share * mu[t.parent] > 0.0)
         words = (t.words[side[some]] for side in (t.parent, t.left, t.right))
@@ -153,9 +154,7 @@ class SparsePasses:
 
     def split_log_shares(self, parent: Any, left: Any, right: Any, Z: Floats) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent; −inf if it is not there."""
-        numbers = [self.trellis.find_words(words) for words in (parent, left)]
-        at = np.empty(len(parent), dtype=np.int64)
-        kernels.find_splits(self.trellis.offsets, self.trellis.left, *numbers, at)
+        at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (parent, left)))
         out = np.full(len(at), -np.inf)
         there = at[at >= 0]
         t = self.trellis
@@ -176,16 +175,14 @@ class SparsePasses:
         """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
         lower = [min(pair, key=lambda mask: mask & -mask) for pair in zip(left, right, strict=True)]
         union = as_words([one | two for one, two in zip(left, right, strict=True)], self.n)
-        numbers = [self.trellis.find_words(words) for words in (union, as_words(lower, self.n))]
-        at = np.empty(len(left), dtype=np.int64)
-        kernels.find_splits(self.trellis.offsets, self.trellis.left, *numbers, at)
+        at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (union, as_words(lower, self.n))))
         return np.where(at >= 0, self.log_psi[at], -np.inf) if len(at) else np.empty(0)
 
     def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
         what = f"the matrix of all pairs of {self.n:,} leaves"
         require_memory(what, 8 * self.n**2, self._max_memory, "Ask for the clusters that matter")
-        mu, share = self._both(Z)
+        mu, share = self.probabilities(Z)
         out = np.zeros((self.n, self.n))
         t = self.trellis
         kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * t.sizes[t.parent] * share, out)

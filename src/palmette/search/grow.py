@@ -1,0 +1,234 @@
+"""Growing a sparse trellis: new clusters where the posterior on it says that they matter.
+
+Take a cluster P = A ∪ B that splits into A = A₁ ∪ A₂ and B. The two exchanges of neighbours put B and one part of A
+together, which makes the cluster C = A₁ ∪ B with what is left, A₂:
+
+    share = μ(P) · ψ(C, A₂) ψ(A₁, B) Z(A₁) Z(A₂) Z(B) / Z(P)
+
+is what the exchange would weigh beside everything that is known of P. Clusters whose share is large enough are added,
+all splits that the new ones allow with them, and again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, specialise, specialise_inline
+from palmette.models.features import feature_loader
+from palmette.models.split_function import SplitFunction
+from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.progress import Progress
+from palmette.recursions.sparse import member_list, statistics
+from palmette.trellis.bit_sets import from_words
+from palmette.trellis.hierarchy_conditions import Conditions
+from palmette.trellis.sparse import SparseTrellis
+from palmette.trellis.sparse_passes import SparsePasses
+
+__all__ = ["grow"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+features: Any = None  # a model's, put in by `specialise`
+score: Any = None
+load: Any = None
+describe: Any = None
+
+
+def grow(
+    model: HierarchyModel,
+    trellis: SparseTrellis,
+    *,
+    min_share: float = 1e-3,
+    tolerance: float = 1e-4,
+    patience: int = 3,
+    rounds: int = 100,
+    max_clusters: int = 200_000,
+    progress: bool | None = None,
+) -> SparseTrellis:
+    """A closed trellis that holds this one, grown until the MAP and log Z have not moved for `patience` rounds.
+
+    A round adds the clusters of all exchanges of neighbours that would have at least a share of `min_share` of the
+    posterior, around everything that has such a probability itself, the best hierarchy included. It ends when there
+    are none, when neither the MAP nor log Z has moved by `tolerance` for `patience` rounds on end, after `rounds`
+    rounds, or at `max_clusters` clusters. Deterministic. A smaller share gives a larger trellis.
+
+    What is found is a lower bound of log Z and of the MAP's log potential: barriers of more than the share are not
+    crossed. Start from several good hierarchies.
+
+    >>> import numpy as np, palmette as pal
+    >>> model = pal.models.SumOfSquares([[0.0], [0.1], [1.0], [1.3], [4.0]])
+    >>> start = pal.SparseTrellis.from_hierarchies([pal.search.greedy(model).hierarchy])
+    >>> grown = pal.search.grow(model, start)
+    >>> full = pal.HierarchyPosterior(model)
+    >>> abs(pal.HierarchyPosterior(model, trellis=grown).log_partition - full.log_partition) < 0.01
+    True
+    """
+    if not isinstance(model, SplitModel | SplitFunction):
+        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    if not 0.0 < min_share < 1.0:
+        raise ValueError(f"min_share is {min_share!r}; expected a share between 0 and 1")
+    current = trellis.aligned_to(model.labels).closed()
+    state = _solve(model, current)
+    bar = Progress(f"growing, n = {model.n_leaves}", float(rounds), progress)
+    still = 0
+    for _ in range(rounds):
+        bar.advance(1.0)
+        new = _worth_adding(state, min_share, max_clusters - current.n_clusters)
+        if not new:
+            break
+        current = current.extended(new)
+        before, state = state, _solve(model, current)
+        moved = state.best > before.best + tolerance or state.log_z > before.log_z + tolerance
+        still = 0 if moved else still + 1
+        if still >= patience:
+            break
+    bar.close()
+    return current
+
+
+class _Solved(NamedTuple):
+    passes: SparsePasses
+    Z: Floats
+    M: Floats
+    mu: Floats
+    share: Floats
+
+    @property
+    def log_z(self) -> float:
+        return float(self.Z[-1])
+
+    @property
+    def best(self) -> float:
+        return float(self.M[-1])
+
+
+def _solve(model: HierarchyModel, trellis: SparseTrellis) -> _Solved:
+    passes = SparsePasses(model, trellis, Conditions(model.labels))
+    Z = passes.inside()
+    return _Solved(passes, Z, passes.maximum(), *passes.probabilities(Z))
+
+
+def _worth_adding(state: _Solved, min_share: float, room: int) -> list[int]:
+    # The masks of new clusters, those of the largest shares first if there is not room for all.
+    trellis = state.passes.trellis
+    outer, inner, part = _exchanges(state, min_share)
+    if len(outer) == 0:
+        return []
+    kept, moved = (np.where(part == side, trellis.left[inner], trellis.right[inner]) for side in (0, 1))
+    parent = trellis.parent[outer]
+    other = trellis.left[outer] + trellis.right[outer] - trellis.parent[inner]
+    words = trellis.words[moved] | trellis.words[other]
+    new = trellis.find_words(words) < 0
+    parent, kept, moved, other, words = parent[new], kept[new], moved[new], other[new], words[new]
+    if len(parent) == 0:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_share = _log_psi(state.passes, parent, kept, moved, other)
+        log_share += np.log(state.mu[parent]) + state.Z[kept] + state.Z[moved] + state.Z[other] - state.Z[parent]
+    worth = np.flatnonzero(log_share >= np.log(min_share))
+    worth = worth[np.argsort(-log_share[worth], kind="stable")]
+    return list(dict.fromkeys(from_words(words[worth])))[: max(room, 0)]
+
+
+def _exchanges(state: _Solved, min_share: float) -> tuple[Ints, Ints, Ints]:
+    # (split of P, split of one of its parts, which part of that stays alone): all that are probable enough, or best.
+    trellis = state.passes.trellis
+    weight = state.mu[trellis.parent] * state.share
+    weight[_best_splits(state)] = np.inf
+    outer = np.flatnonzero(weight >= min_share)
+    rows = []
+    for side in (trellis.left, trellis.right):
+        child = side[outer]
+        counts = trellis.offsets[child + 1] - trellis.offsets[child]
+        first = np.repeat(trellis.offsets[child] - np.cumsum(counts) + counts, counts)
+        inner = first + np.arange(counts.sum())
+        outer_of = np.repeat(outer, counts)
+        joint = np.minimum(weight[outer_of], 1.0) * np.where(np.isinf(weight[inner]), 1.0, state.share[inner])
+        keep = joint >= min_share
+        rows.append((outer_of[keep], inner[keep]))
+    both = np.concatenate([np.stack(row) for row in rows], axis=1)
+    part = np.repeat([0, 1], both.shape[1])
+    return np.tile(both[0], 2), np.tile(both[1], 2), part
+
+
+def _best_splits(state: _Solved) -> Ints:
+    chosen, stack = [], [state.passes.root]
+    trellis = state.passes.trellis
+    while stack:
+        cluster = stack.pop()
+        if trellis.sizes[cluster] > 1:
+            left, right, values = state.passes.splits(cluster, state.M)
+            best = int(np.argmax(values))
+            chosen.append(int(trellis.offsets[cluster]) + best)
+            stack += [int(left[best]), int(right[best])]
+    return np.array(chosen, dtype=np.int64)
+
+
+def _log_psi(passes: SparsePasses, parent: Ints, kept: Ints, moved: Ints, other: Ints) -> Floats:
+    # log ψ(C, kept) + log ψ(moved, other), C = moved ∪ other; on its own C may not be in the trellis.
+    model, trellis = passes.model, passes.trellis
+    if isinstance(model, SplitFunction):
+        masks = trellis.words[:, 0].astype(np.int64)
+        pairs = ((masks[moved] | masks[other], masks[kept]), (masks[moved], masks[other]))
+        ordered = [_lowest_first(one, two) for one, two in pairs]
+        return model.log_potentials(*ordered[0]) + model.log_potentials(*ordered[1])
+    assert isinstance(model, SplitModel)
+    sums = np.zeros((trellis.n_clusters, model.additive.shape[1]))
+    pairs_of = np.zeros((trellis.n_clusters, len(model.pairwise)))
+    splits = (trellis.offsets, trellis.left, trellis.right)
+    data = (model.additive, model.pairwise)
+    statistics(passes.n, trellis.words, trellis.sizes, *splits, *data, sums, pairs_of)
+    describe = specialise_inline(_describe, features=model.features)
+    functions = {"score": model.score, "load": feature_loader(model.n_features), "describe": describe}
+    out = np.empty(len(parent))
+    table = np.empty((model.n_features, 5))
+    clusters = (trellis.words, trellis.sizes, sums, pairs_of)
+    specialise(_exchange_scores, **functions)(
+        model.theta, passes.n, *clusters, model.pairwise, parent, kept, moved, other, table, out
+    )
+    return out
+
+
+def _lowest_first(one: Ints, two: Ints) -> tuple[Ints, Ints]:
+    swap = (two & -two) < (one & -one)
+    return np.where(swap, two, one), np.where(swap, one, two)
+
+
+def _describe(theta, n, size, sums, pairs, one, table, i):
+    features(theta, n, size, sums, pairs, one)
+    for c in range(one.size):
+        table[c, i] = one[c]
+
+
+def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept, moved, other, table, out):
+    one = np.empty(table.shape[0])
+    union, union_pairs = np.empty(sums.shape[1]), np.empty(pairs.shape[1])
+    here, there = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(out.size):
+        a, b = moved[i], other[i]
+        for c in range(union.size):
+            union[c] = sums[a, c] + sums[b, c]
+        if pairwise.shape[0] > 0:
+            m, k = member_list(words[a], here), member_list(words[b], there)
+            for c in range(union_pairs.size):
+                union_pairs[c] = pairs[a, c] + pairs[b, c] + _across(pairwise[c], here, m, there, k)
+        describe(theta, n, sizes[parent[i]], sums[parent[i]], pairs[parent[i]], one, table, 0)
+        describe(theta, n, sizes[a] + sizes[b], union, union_pairs, one, table, 1)
+        describe(theta, n, sizes[kept[i]], sums[kept[i]], pairs[kept[i]], one, table, 2)
+        describe(theta, n, sizes[a], sums[a], pairs[a], one, table, 3)
+        describe(theta, n, sizes[b], sums[b], pairs[b], one, table, 4)
+        upper = score(theta, load(table, 0), load(table, 1), load(table, 2))
+        out[i] = upper + score(theta, load(table, 1), load(table, 3), load(table, 4))
+
+
+@inline
+def _across(weights, one, m, two, k):
+    total = 0.0
+    for x in range(m):
+        for y in range(k):
+            total += weights[one[x], two[y]]
+    return total
