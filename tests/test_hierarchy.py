@@ -381,6 +381,24 @@ def test_cuts_that_a_multifurcation_skips_name_their_neighbours():
             h.cut(k)
 
 
+@given(hierarchies(heights=True))
+def test_cuts_undo_nodes_in_the_order_that_is_said(h):
+    order = h.cut_order.tolist()
+    assert sorted(order) == list(range(h.n_leaves, h.n_nodes))
+    assert all(order.index(h.parents[node]) < order.index(node) for node in order[1:])
+    clusters, parts = h.clusters(), {h.n_nodes - 1}
+    for node in order:
+        assert set(h.cut(len(parts)).clusters()) == {clusters[part] for part in parts}
+        parts = parts - {node} | set(np.flatnonzero(h.parents == node).tolist())
+    assert parts == set(range(h.n_leaves))
+
+
+def test_the_order_of_cuts_cannot_be_changed():
+    h = Hierarchy.from_newick("((a,b),(c,d));")
+    with pytest.raises(ValueError, match="read-only"):
+        h.cut_order[0] = 4
+
+
 @pytest.mark.parametrize("k", [0, -1, 4])
 def test_impossible_cuts_are_refused(k):
     with pytest.raises(ValueError, match=f"cannot cut 3 leaves into {k} clusters; give 1 to 3"):

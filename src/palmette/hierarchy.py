@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from palmette import _tree_arrays as arrays
 from palmette._checks import as_integers, branch_values, node_values, optional_node_values
+from palmette._immutable import read_only
 from palmette._rooted_tree import RootedTree
 from palmette._tree_arrays import Floats, Ints, Links
 from palmette._tree_clusters import parents_from_clusters, parents_from_splits
@@ -294,7 +295,7 @@ class Hierarchy(RootedTree):
     @cached_property
     def _rising(self) -> Ints:
         """The inner nodes by rising height, children always before parents."""
-        return self.n_leaves + np.argsort(self._monotone, kind="stable")
+        return read_only(self.n_leaves + np.argsort(self._monotone, kind="stable"))
 
     def _without(self, undone: Ints) -> Partition:
         """The largest clusters that are left without the nodes `undone`, which hold their own ancestors."""

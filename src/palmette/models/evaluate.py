@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,13 @@ if TYPE_CHECKING:
     from palmette.models.cluster_model import ClusterModel
     from palmette.models.split_model import SplitModel
 
-__all__ = ["hierarchy_log_potential", "member_log_potentials", "node_log_potentials", "split_log_potentials"]
+__all__ = [
+    "hierarchy_log_potential",
+    "member_log_potentials",
+    "node_log_potentials",
+    "pair_log_potentials",
+    "split_log_potentials",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -137,6 +145,19 @@ def node_log_potentials(model: ClusterModel, hierarchy: Hierarchy) -> Floats:
     """(n_nodes,): log ψ of the cluster of every node of a hierarchy whose leaf i is the model's."""
     sums, pairs = _node_sums(model, hierarchy)
     return _scores(model, np.diff(_contiguous(hierarchy.intervals))[:, 0], sums, pairs)
+
+
+def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:
+    """(k,): log ψ of the splits into k pairs of disjoint clusters, given by their leaves."""
+    clusters = [members for one, two in pairs for members in ([*one, *two], one, two)]
+    sizes = np.array([len(members) for members in clusters], dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    members = np.fromiter(itertools.chain.from_iterable(clusters), dtype=np.int64, count=int(sizes.sum()))
+    sums = np.zeros((len(sizes), model.additive.shape[1]))
+    pair_sums = np.zeros((len(sizes), len(model.pairwise)))
+    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pair_sums)
+    first = 3 * np.arange(len(pairs))
+    return split_log_potentials(model, sizes, sums, pair_sums, first, first + 1, first + 2)
 
 
 def _require_log_potentials(model: FeatureModel, values: Floats | float) -> None:

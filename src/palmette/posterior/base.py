@@ -16,7 +16,7 @@ from palmette.models.split_model import HierarchyModel
 from palmette.posterior.cache import Cached
 from palmette.posterior.estimate import Estimate
 
-__all__ = ["Posterior", "wrong_model"]
+__all__ = ["Posterior", "check_positive", "wrong_model"]
 
 Clustering = TypeVar("Clustering")
 
@@ -74,7 +74,7 @@ class Posterior(Cached, Generic[Clustering]):
 
     def best(self, k: int) -> list[tuple[Clustering, float]]:
         """The k most probable ones with their log-probabilities, best first; fewer if there are fewer."""
-        _check_positive("k", k)
+        check_positive("k", k)
         self._require_possible()
         return [(self._make(clusters), self._log_prob(value)) for value, clusters in self._ranked(k)]
 
@@ -113,7 +113,7 @@ class Posterior(Cached, Generic[Clustering]):
         values, complete = better
         if complete:
             return Estimate(min(1.0, float(np.exp(np.array(values) - self.log_partition).sum())), "exact")
-        _check_positive("n_draws", n_draws)
+        check_positive("n_draws", n_draws)
         log_probs = self._draw(n_draws, _seed(0 if rng is None else rng))[1] - self.log_partition
         own = self.log_potential(x) - self.log_partition
         share = float((log_probs > own + self._tolerance(own)).mean())
@@ -148,7 +148,7 @@ class Posterior(Cached, Generic[Clustering]):
 
     def _better(self, x: Clustering, limit: int) -> tuple[list[float], bool] | None:
         # The log potentials of the strictly better ones, and whether these are all; None: all possible ones.
-        _check_positive("limit", limit)
+        check_positive("limit", limit)
         self._require_possible()
         own = self.log_potential(x)
         if own == -np.inf:
@@ -179,6 +179,7 @@ def _seed(rng: np.random.Generator | int | None) -> int:
     return int(np.random.default_rng(rng).integers(2**63))
 
 
-def _check_positive(name: str, value: int) -> None:
+def check_positive(name: str, value: int) -> None:
+    """Refuse what is not a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} is {value!r}; expected a whole number of at least 1")

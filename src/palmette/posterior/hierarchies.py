@@ -75,6 +75,11 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         return self._model
 
     @property
+    def trellis(self) -> SparseTrellis | None:
+        """The sparse trellis that the sums are over, None if they are over all hierarchies."""
+        return self._sparse
+
+    @property
     def is_exact(self) -> bool:
         """Whether the trellis holds every hierarchy: the full one does."""
         return self._sparse is None
@@ -138,10 +143,14 @@ class HierarchyPosterior(Posterior[Hierarchy]):
     # One given hierarchy.
 
     def log_potential(self, hierarchy: Hierarchy, /) -> float:
-        """Σ log ψ over the splits of a binary hierarchy; −inf if it breaks a condition."""
-        if not self._conditions.admit(hierarchy.aligned_to(self.labels)):
+        """Σ log ψ over the splits of a binary hierarchy; −inf if it breaks a condition or is not in the trellis."""
+        if not self.admits(hierarchy) or (self._sparse is not None and not self._sparse.holds(hierarchy)):
             return -np.inf
         return self._model.log_potential(hierarchy)
+
+    def admits(self, hierarchy: Hierarchy) -> bool:
+        """Whether a hierarchy meets the conditions."""
+        return self._conditions.admit(hierarchy.aligned_to(self.labels))
 
     def subtree_probability(self, subtree: Hierarchy) -> float:
         """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is.
@@ -217,8 +226,7 @@ class HierarchyPosterior(Posterior[Hierarchy]):
 
     def _kl_to_sparse(self, other: HierarchyPosterior) -> float:
         # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
-        inside = HierarchyPosterior(self._model, trellis=other._sparse, **self._options)
-        inside._conditions = self._conditions
+        inside = self.on(other._sparse)
         return inside.kl(other) if inside.count == self.count else np.inf
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:
@@ -226,9 +234,15 @@ class HierarchyPosterior(Posterior[Hierarchy]):
 
         log P(conditions) = conditioned.log_partition − self.log_partition, also where the probability underflows.
         """
-        conditioned = HierarchyPosterior(self._model, trellis=self._sparse, **self._options)
+        conditioned = self.on(self._sparse)
         conditioned._conditions = self._conditions.and_also(require, forbid)
         return conditioned
+
+    def on(self, trellis: SparseTrellis | None) -> HierarchyPosterior:
+        """The same model under the same conditions on another trellis; None is the full one."""
+        other = HierarchyPosterior(self._model, trellis=trellis, **self._options)
+        other._conditions = self._conditions
+        return other
 
     # Tables, computed once.
 

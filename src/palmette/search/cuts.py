@@ -29,6 +29,8 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
     """
     if not isinstance(model, PartitionModel):
         raise TypeError(f"expected a model of partitions, such as palmette.models.CorrelationClusters, not {model!r}")
+    if not isinstance(hierarchy, Hierarchy):
+        raise TypeError(f"expected a Hierarchy to cut, not {hierarchy!r}")
     hierarchy = hierarchy.aligned_to(model.labels)
     log_psi = PartitionTrellis.from_hierarchy(hierarchy).log_potentials(model)  # of every node, in their order
     undone = hierarchy.cut_order
@@ -52,8 +54,9 @@ def _totals(hierarchy: Hierarchy, log_psi: Floats, undone: npt.NDArray[np.intege
 
 
 def _running(hierarchy: Hierarchy, values: Floats, undone: npt.NDArray[np.integer]) -> Floats:
+    # Added up from the leaves: a huge value at the root must not swallow the digits of all cuts below it.
     n = hierarchy.n_leaves
     below = np.zeros(hierarchy.n_nodes)
     below[n:] = np.add.reduceat(values[hierarchy.child_nodes], hierarchy.child_offsets[n:-1]) if n > 1 else 0.0
-    root = hierarchy.n_nodes - 1
-    return np.asarray(values[root] + np.concatenate([[0.0], np.cumsum((below - values)[undone])]))
+    steps = (values - below)[undone[::-1]]
+    return np.asarray(np.concatenate([[values[:n].sum()], values[:n].sum() + np.cumsum(steps)])[::-1])

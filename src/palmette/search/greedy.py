@@ -72,10 +72,12 @@ def greedy(model: Model) -> Found | FoundPartition:
         children = _merge_masks(model.n_leaves, partial(_mask_gains, model))
     else:
         raise TypeError(f"expected a model, such as palmette.models.Dasgupta, not {model!r}")
-    hierarchy = Hierarchy.from_merges(children, model.labels)
     if isinstance(model, HierarchyModel):
+        hierarchy = Hierarchy.from_merges(children, model.labels)
         return Found(hierarchy, model.log_potential(hierarchy))
-    return best_cut(model, hierarchy)
+    assert isinstance(model, PartitionModel)
+    # Heights in the order of the merges, so that the cuts are the partitions on the way.
+    return best_cut(model, Hierarchy.from_merges(children, model.labels, heights=np.arange(1.0, model.n_leaves)))
 
 
 def _gain(theta, parent, left, right):

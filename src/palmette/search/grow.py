@@ -42,7 +42,7 @@ def grow(
     model: HierarchyModel,
     trellis: SparseTrellis,
     *,
-    min_share: float = 1e-3,
+    min_share: float = 1e-4,
     tolerance: float = 1e-4,
     patience: int = 3,
     rounds: int = 100,

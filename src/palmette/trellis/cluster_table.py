@@ -48,7 +48,7 @@ class ClusterTable(AllClusters):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return 33 << self.n
+        return 37 << self.n
 
     @cached_property
     def log_psi(self) -> Floats:
@@ -77,8 +77,8 @@ def _tabulate(model: PartitionModel, workers: Workers, table: Floats) -> None:
         _tabulate_compiled(model, workers, table)
     elif isinstance(model, ClusterFunction):
         for first in range(0, len(table), _CALL):
-            masks = np.arange(max(first, 1), min(first + _CALL, len(table)), dtype=np.int64)
-            table[masks[0] : masks[-1] + 1] = model.mask_log_potentials(masks)
+            here = slice(max(first, 1), min(first + _CALL, len(table)))
+            table[here] = model.mask_log_potentials(np.arange(here.start, here.stop, dtype=np.int64))
     else:
         raise TypeError(f"expected a ClusterModel or a ClusterFunction, not {model!r}")
 

@@ -38,7 +38,7 @@ class CountedTrellis(FlatTrellis):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return (33 << self.n) + (8 * self.k << self.n)
+        return (37 << self.n) + (8 * self.k << self.n)
 
     def inside(self) -> Floats:
         """(k, 2^(n−1)): log Z_j of every set without the last leaf."""

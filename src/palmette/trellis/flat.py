@@ -72,6 +72,7 @@ class FlatTrellis(SetPasses):
 
     def log_partitions_by_number(self) -> Floats:
         """(n + 1,): log Z_k of all leaves for every number k of clusters."""
+        self.require(self.memory_needed + (24 << self.n))
         out = np.full(self.n + 1, -np.inf)
         here = _nothing_left(1 << (self.n - 1))
         with self.workers("numbers of clusters", self.n * 0.5 * 3.0 ** (self.n - 1)) as workers:
@@ -93,7 +94,7 @@ class FlatTrellis(SetPasses):
 
     def cluster_probabilities(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z(X ∖ C) / Z(X), the probability that each cluster occurs."""
-        self.require(self.memory_needed + (24 << self.n))
+        self.require(self.memory_needed + (8 << self.n))
         return self._probabilities(Z, float(Z[-1]))
 
     def _probabilities(self, rest: Floats, log_partition: float) -> Floats:

@@ -22,7 +22,6 @@ Floats = npt.NDArray[np.float64]
 _MIDDLE = 6  # with the three low leaves: segments of 512 sets, 4 KB
 _SEGMENT_LEAVES = LOW + _MIDDLE
 _SEGMENT = 1 << _SEGMENT_LEAVES
-_LARGEST_LOG = 680.0  # e^680, summed 2^30 times, is still in the range of float64
 
 
 class SetPasses(ClusterTable):
@@ -50,9 +49,11 @@ class SetPasses(ClusterTable):
         Sets of fewer leaves than `least_size` are known to have none.
         """
         steepest = max(self._slope(workers, self.log_psi[: len(out)]), self._slope(workers, rest))
-        slope = _safe_slope(steepest, len(out).bit_length() - 1)
+        slope = steepest if np.isfinite(steepest) else 0.0  # so that no exponential exceeds 1
         G = self._exponentials(workers, self.log_psi[: len(out)], slope)
-        self._combine(workers, SUM, G, self._exponentials(workers, rest, slope), out, first)
+        Y = self._exponentials(workers, rest, slope)
+        self._combine(workers, SUM, G, Y, out, first)
+        del G, Y
         self._take_logarithms(workers, slope, rest, out, first, least_size)
 
     def max_range(self, workers: Workers, rest: Floats, out: Floats, first: int) -> None:
@@ -104,7 +105,3 @@ def _in_slices(workers: Workers, length: int, call: Callable[[int, int], Any]) -
     work = np.full(length // _SEGMENT, 2.0 * _SEGMENT)
     return workers.run(lambda i, j: call(i * _SEGMENT, j * _SEGMENT), work)
 
-
-def _safe_slope(steepest: float, largest_size: int) -> float:
-    # The reference per leaf: sums of products reach e^680 for sets of the largest size, and not much more.
-    return steepest - _LARGEST_LOG / largest_size if np.isfinite(steepest) else 0.0

@@ -74,8 +74,11 @@ class SparsePasses:
 
     def shared(self, leaves: Iterable[int]) -> Ints:
         """(m,): how many of these leaves each cluster holds."""
-        mask = as_words([sum(1 << leaf for leaf in leaves)], self.n)
-        return np.asarray(np.bitwise_count(self.trellis.words & mask).sum(axis=1, dtype=np.int64))
+        return self.shared_mask(sum(1 << leaf for leaf in leaves))
+
+    def shared_mask(self, mask: int) -> Ints:
+        """(m,): how many of the leaves of this bit mask each cluster holds."""
+        return np.asarray(np.bitwise_count(self.trellis.words & as_words([mask], self.n)).sum(axis=1, dtype=np.int64))
 
     @property
     def _splits(self) -> tuple[int, Ints, Ints, Ints]:
