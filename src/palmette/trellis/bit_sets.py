@@ -10,7 +10,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel
 from palmette.trellis.families import empty_table, mix
 
-__all__ = ["BitSets", "as_words", "from_words", "n_words"]
+__all__ = ["BitSets", "as_words", "fill_table", "from_words", "n_words", "slot_of"]
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -46,8 +46,8 @@ def from_words(words: Words) -> list[int]:
 
 
 @inline
-def _slot_of(rows: Words, row: Words, table: Ints) -> Any:
-    # Where this row stands in the hash table, or where it would stand.
+def slot_of(rows: Words, row: Words, table: Ints) -> Any:
+    """Where this row stands in the hash table, or where it would stand."""
     last = np.uint64(table.size - 1)
     slot = np.uint64(0)
     for w in range(row.size):
@@ -64,22 +64,23 @@ def _slot_of(rows: Words, row: Words, table: Ints) -> Any:
 
 
 @kernel
-def _fill_table(rows: Words, count: int, table: Ints) -> None:
+def fill_table(rows: Words, count: int, table: Ints) -> None:
+    """Put the first `count` rows, which are all different, into an empty hash table."""
     for i in range(count):
-        table[_slot_of(rows, rows[i], table)] = i
+        table[slot_of(rows, rows[i], table)] = i
 
 
 @kernel
 def _look_up(rows: Words, table: Ints, wanted: Words, out: Ints) -> None:
     for i in range(wanted.shape[0]):
-        out[i] = table[_slot_of(rows, wanted[i], table)]
+        out[i] = table[slot_of(rows, wanted[i], table)]
 
 
 @kernel
 def _insert(rows: Words, table: Ints, given: Words, count: int, out: Ints) -> int:
     # Numbers for the given rows; a new one is put behind the first `count`. There must be room.
     for i in range(given.shape[0]):
-        slot = _slot_of(rows, given[i], table)
+        slot = slot_of(rows, given[i], table)
         if table[slot] < 0:
             rows[count] = given[i]
             table[slot] = count
@@ -122,4 +123,4 @@ class BitSets:
             rows = np.zeros((max(size, 2 * len(self._rows)), self._rows.shape[1]), dtype=np.uint64)
             rows[: self._count] = self.words
             self._rows, self._table = rows, empty_table(len(rows))
-            _fill_table(self._rows, self._count, self._table)
+            fill_table(self._rows, self._count, self._table)

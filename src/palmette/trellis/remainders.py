@@ -15,7 +15,8 @@ from palmette._immutable import read_only
 from palmette._jit import inline, kernel
 from palmette.errors import TrellisTooLarge
 from palmette.recursions.paths import fill_layers, longest_paths, number_layers, pack_clusters
-from palmette.trellis.families import Ints, Members, Words, empty_table, mix, ragged
+from palmette.trellis.bit_sets import fill_table, slot_of
+from palmette.trellis.families import Ints, Members, Words, empty_table, ragged
 
 __all__ = ["Paths", "interval_paths", "layered", "remainder_paths"]
 
@@ -119,27 +120,8 @@ def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 def _table_of(rows: Words, count: int) -> Ints:
     table = empty_table(len(rows))
-    _fill_table(rows, count, table)
+    fill_table(rows, count, table)
     return table
-
-
-@inline
-def _slot_of(rows: Words, row: Words, table: Ints) -> Any:
-    # Where this row stands in the hash table, or where it would stand.
-    last = np.uint64(table.size - 1)
-    slot = np.uint64(0)
-    for word in row:
-        slot = mix(slot, word)
-    slot &= last
-    while table[slot] >= 0 and not np.array_equal(rows[table[slot]], row):
-        slot = (slot + np.uint64(1)) & last
-    return slot
-
-
-@kernel
-def _fill_table(rows: Words, count: int, table: Ints) -> None:
-    for i in range(count):
-        table[_slot_of(rows, rows[i], table)] = i
 
 
 @kernel
@@ -158,7 +140,7 @@ def _expand(
                 continue
             if listed == choices.shape[0]:
                 return _CHOICES_FULL
-            slot = _slot_of(rows, row, table)
+            slot = slot_of(rows, row, table)
             if table[slot] < 0:
                 if at[0] == rows.shape[0]:
                     return _REMAINDERS_FULL

@@ -104,4 +104,3 @@ class SetPasses(ClusterTable):
 def _in_slices(workers: Workers, length: int, call: Callable[[int, int], Any]) -> list[Any]:
     work = np.full(length // _SEGMENT, 2.0 * _SEGMENT)
     return workers.run(lambda i, j: call(i * _SEGMENT, j * _SEGMENT), work)
-
