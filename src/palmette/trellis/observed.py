@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from palmette._jit import kernel
 from palmette.hierarchy import Hierarchy
+from palmette.interop.tree_set import TreeSet
 from palmette.labels import align_labels
 from palmette.trellis.bit_sets import BitSets, Words, n_words
 
@@ -77,7 +78,7 @@ def by_size(words: Words) -> Ints:
 
 def observe(hierarchies: Iterable[Hierarchy], weights: npt.ArrayLike | None = None) -> Observed:
     """The clusters and splits of binary hierarchies on the same labels, in any order of the leaves."""
-    batches = _batches(iter(hierarchies))
+    batches = _tables(hierarchies) if isinstance(hierarchies, TreeSet) else _batches(iter(hierarchies))
     labels, parents = next(batches, (None, None))
     if labels is None or parents is None:
         raise ValueError("no hierarchy was given; give at least one")
@@ -96,6 +97,18 @@ def observe(hierarchies: Iterable[Hierarchy], weights: npt.ArrayLike | None = No
     keys, first, which = np.unique(parent * len(order) + left, return_index=True, return_inverse=True)
     weight = np.bincount(which.reshape(-1), np.repeat(per_tree, n - 1), minlength=len(keys)).astype(np.float64)
     return Observed(labels, sets.words[order], parent[first], left[first], right[first], weight)
+
+
+def _tables(trees: TreeSet) -> Iterator[tuple[tuple[str, ...], npt.NDArray[np.int32]]]:
+    # The same as `_batches` without making the hierarchies.
+    n_nodes = 2 * len(trees.labels) - 1
+    other = np.flatnonzero(np.diff(trees.offsets) != n_nodes)
+    if len(other):
+        raise ValueError(f"hierarchy {other[0]} is not binary: one of its clusters has three parts or more")
+    table = trees.parents.reshape(-1, n_nodes)
+    step = max(1, _AT_A_TIME // (n_nodes * n_words(len(trees.labels))))
+    for first in range(0, len(table), step):
+        yield trees.labels, table[first : first + step]
 
 
 def _batches(hierarchies: Iterator[Hierarchy]) -> Iterator[tuple[tuple[str, ...], npt.NDArray[np.int32]]]:
