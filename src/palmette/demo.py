@@ -15,8 +15,8 @@ from scipy.spatial.distance import squareform
 from palmette import datasets, search, simulate
 from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
-from palmette.models import Dasgupta, Ginkgo
-from palmette.posterior import HierarchyPosterior
+from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
+from palmette.posterior import HierarchyPosterior, PartitionPosterior
 
 __all__ = ["main"]
 
@@ -37,6 +37,7 @@ def main(folder: Path | str = ".") -> None:
     _show_rivals(post)
     _show_consensus(post)
     _compare_linkages(data, post)
+    _show_partitions(data)
     _show_jet()
     _head("A picture")
     print(f"The most probable hierarchy, with the probability of each of its clusters: {_draw(post, Path(folder))}")
@@ -98,6 +99,27 @@ def _compare_linkages(data: datasets.SimilarityData, post: HierarchyPosterior) -
     for name, hierarchy in found.items():
         print(f"  {name:24} rank {_rank(post, hierarchy)}   probability {_percent(post.log_prob(hierarchy))}")
     _say(f"Rank 1 of {post.count:,} is the best there is, and only an exact method can tell.")
+
+
+def _show_partitions(data: datasets.SimilarityData) -> None:
+    _head("And without a hierarchy? Flat clusterings")
+    affinity = data.similarity - data.similarity[np.triu_indices(len(data.labels), 1)].mean()
+    post = PartitionPosterior(CorrelationClusters(affinity, beta=20.0, labels=data.labels))
+    _say(
+        f"{post.count:,} partitions; the model is correlation clustering with the similarities minus their mean, "
+        "β = 20. The three best:"
+    )
+    print()
+    for partition, log_prob in post.best(3):
+        _say(f"  {_percent(log_prob)}  {' '.join(_set(cluster) for cluster in partition.named_clusters())}", hanging=11)
+    print("\nHow many clusters?\n")
+    for k, p in enumerate(post.n_clusters_probabilities()):
+        if p >= 0.01:
+            print(f"  {k}  {p:.3f}  {_bar(p)}")
+    print("\nWho is in one cluster with English?\n")
+    for label, p in zip(data.labels, post.coclustering()[data.labels.index("English")], strict=True):
+        if label != "English" and p >= 0.1:
+            print(f"  {p:.3f}  {_bar(p)}  {label}")
 
 
 def _show_jet() -> None:
