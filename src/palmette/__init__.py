@@ -1,6 +1,6 @@
 """Inference over whole distributions of clusterings."""
 
-from palmette import batch, datasets, interop, likelihoods, models, plot, search, simulate
+from palmette import batch, datasets, evaluate, interop, likelihoods, models, plot, search, simulate
 from palmette._version import __version__
 from palmette.errors import ImpossibleData, TrellisTooLarge
 from palmette.hierarchy import Hierarchy
@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "batch",
     "datasets",
+    "evaluate",
     "interop",
     "likelihoods",
     "models",

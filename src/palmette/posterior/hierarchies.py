@@ -12,7 +12,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
-from palmette.labels import leaf_index
+from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.posterior.base import Posterior, wrong_model
 from palmette.posterior.best import LazyBest, best_masks
@@ -158,7 +158,8 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         μ(S)·φ(subtree)/Z(S), where S is the cluster of its leaves.
         """
         require_binary(subtree)
-        clusters = [frozenset(self._leaf[subtree.labels[leaf]] for leaf in cluster) for cluster in subtree.clusters()]
+        index = leaf_index(self.labels)
+        clusters = [leaf_numbers([subtree.labels[leaf] for leaf in cluster], index) for cluster in subtree.clusters()]
         masks = [sum(1 << leaf for leaf in cluster) for cluster in clusters]
         root = self._trellis.number(masks[-1])
         if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit_clusters(clusters):
@@ -290,10 +291,6 @@ class HierarchyPosterior(Posterior[Hierarchy]):
 
     def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[np.integer], Floats]:
         return self._trellis.draw(self._possible, size, seed)
-
-    @property
-    def _leaf(self) -> dict[str, int]:
-        return leaf_index(self.labels)
 
     def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
         return [self._trellis.mask_of(int(cluster)) for cluster in clusters]

@@ -151,7 +151,7 @@ def _insert(sets: BitSets, parents: npt.NDArray[np.int32], n: int, first: int) -
     bad = _read(parents, n, words, children, np.empty(2 * n - 1, dtype=np.int64))
     if bad >= 0:
         raise ValueError(f"hierarchy {first + bad} is not binary: one of its clusters has three parts or more")
-    inner = sets.insert(words.reshape(T * (n - 1), -1)).reshape(T, n - 1)
+    inner = sets.insert(words.reshape(T * (n - 1), n_words(n))).reshape(T, n - 1)
     numbers = np.concatenate([np.broadcast_to(np.arange(n), (T, n)), inner], axis=1)
     parts = np.take_along_axis(numbers, children.reshape(T, -1), axis=1).reshape(T, n - 1, 2)
     return np.concatenate([inner[:, :, None], parts], axis=2)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from palmette._immutable import Immutable, read_only
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
-from palmette.labels import align_labels, leaf_index, leaf_numbers
+from palmette.labels import align_labels, leaf_index, leaf_numbers, name_leaves
 from palmette.recursions.sparse import find_splits
 from palmette.trellis.bit_sets import BitSets, Words, as_words, from_words
 from palmette.trellis.closing import all_splits, lowest_leaves
@@ -95,7 +95,7 @@ class SparseTrellis(Immutable):
         >>> SparseTrellis.from_clusters([["a", "b"], ["c", "d"], ["a", "b", "c"]], labels=["a", "b", "c", "d"]).count
         2
         """
-        names = tuple(labels)
+        names = name_leaves((), labels)
         index = leaf_index(names)
         masks = [sum(1 << leaf for leaf in leaf_numbers(cluster, index)) for cluster in clusters]
         return cls._of_masks(masks, names)

@@ -25,6 +25,8 @@ __all__ = ["SparsePasses"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_MOST_MASKED = 63  # leaves in the bit mask of a split function
+
 
 class SparsePasses:
     """The hierarchies of a sparse trellis that meet the conditions; clusters go by their numbers there."""
@@ -48,6 +50,8 @@ class SparsePasses:
         self._max_memory = check_memory(max_memory)
         self._threads = check_threads(threads)
         self._progress = progress
+        what = f"the sparse trellis of {trellis.n_clusters:,} clusters and {trellis.n_splits:,} splits"
+        require_memory(what, self.memory_needed, self._max_memory, "Raise max_memory or take fewer hierarchies")
 
     @property
     def memory_needed(self) -> int:
@@ -102,6 +106,11 @@ class SparsePasses:
             kernels.statistics(self.n, t.words, t.sizes, *self._splits[1:], model.additive, model.pairwise, sums, pairs)
             return split_log_potentials(model, t.sizes, sums, pairs, t.parent, t.left, t.right)
         if isinstance(model, SplitFunction):
+            if self.n > _MOST_MASKED:
+                raise ValueError(
+                    f"a split function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {self.n}; "
+                    f"write a SplitModel"
+                )
             masks = t.words[:, 0].astype(np.int64)
             return model.log_potentials(masks[t.left], masks[t.right])
         tabulate = getattr(model, "split_log_potentials", None)

@@ -1,0 +1,15 @@
+"""Measures of hierarchies: what one costs, how far two are apart, how well one agrees with known classes."""
+
+from palmette.evaluate.costs import dasgupta_cost
+from palmette.evaluate.distances import robinson_foulds, shared_clusters
+from palmette.evaluate.purity import dendrogram_purity
+from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score
+
+__all__ = [
+    "dasgupta_cost",
+    "dendrogram_purity",
+    "leave_one_out_accuracy",
+    "robinson_foulds",
+    "shared_clusters",
+    "subtree_score",
+]

@@ -1,0 +1,654 @@
+"""The sparse trellis: it holds the hierarchies made of its splits, and every pass agrees with a slow twin."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import pickle
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import oracle as formulas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import clusters_of, hierarchies_over, members, splits_of
+from random_hierarchies import caterpillar, random_merges
+
+from palmette import Hierarchy, SparseTrellis
+from palmette.models import Dasgupta, SumOfSquares
+from palmette.recursions import sparse as kernels
+from palmette.trellis import closing, observed
+from palmette.trellis.bit_sets import BitSets, as_words, from_words, n_words
+from palmette.trellis.closing import all_splits, lowest_leaves
+from palmette.trellis.hierarchy_conditions import Conditions
+from palmette.trellis.observed import by_size, observe
+from palmette.trellis.sparse_passes import SparsePasses
+
+WORD_EDGES = [63, 64, 65, 130]
+
+
+def mask_of(cluster) -> int:
+    return sum(1 << leaf for leaf in cluster)
+
+
+def lowest(mask):
+    return mask & -mask
+
+
+def split_set(hierarchy) -> frozenset[tuple[int, int]]:
+    return frozenset((mask_of(left), mask_of(right)) for left, right in hierarchy.splits())
+
+
+def interval_hierarchy(n, rng):
+    """Leaves in a row, cut at random places: any two of these share many clusters."""
+    nested = lambda a, b: a if b - a == 1 else (lambda c: (nested(a, c), nested(c, b)))(int(rng.integers(a + 1, b)))  # noqa: E731
+    return Hierarchy.from_nested(nested(0, n), [str(i) for i in range(n)])
+
+
+def some_hierarchies(n, count, seed):
+    rng = np.random.default_rng(seed)
+    return [
+        interval_hierarchy(n, rng) if rng.random() < 0.7 else Hierarchy.from_merges(random_merges(n, rng))
+        for _ in range(count)
+    ]
+
+
+def balanced(n):
+    nested = list(range(n))
+    while len(nested) > 1:
+        nested = [tuple(nested[i : i + 2]) if i + 1 < len(nested) else nested[i] for i in range(0, len(nested), 2)]
+    return Hierarchy.from_nested(nested[0], [str(i) for i in range(n)])
+
+
+samples = st.builds(some_hierarchies, st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**16))
+families = st.integers(2, 6).flatmap(
+    lambda n: st.tuples(st.just(n), st.sets(st.integers(1, 2**n - 1), max_size=25), st.integers(0, 2**16))
+)
+
+
+def listed_splits(trellis):
+    """(parent, left, right) of every split, as masks."""
+    sides = (trellis.parent, trellis.left, trellis.right)
+    return [tuple(trellis.masks[i] for i in row) for row in zip(*(side.tolist() for side in sides), strict=True)]
+
+
+def assert_well_made(trellis):
+    """Clusters by size and mask, leaves first and the root last; splits by parent and left part, which is the lower."""
+    n, masks = trellis.n_leaves, trellis.masks
+    assert masks == sorted(set(masks), key=lambda m: (m.bit_count(), m))
+    assert masks[:n] == [1 << leaf for leaf in range(n)]
+    assert masks[-1] == (1 << n) - 1
+    np.testing.assert_array_equal(trellis.sizes, [m.bit_count() for m in masks])
+    assert trellis.words.shape == (trellis.n_clusters, n_words(n))
+    assert trellis.offsets[0] == trellis.offsets[n] == 0
+    assert trellis.offsets[-1] == trellis.n_splits
+    assert (np.diff(trellis.offsets[n:]) > 0).all()
+    splits = listed_splits(trellis)
+    assert all(P == L | R and L & R == 0 and lowest(L) < lowest(R) for P, L, R in splits)
+    keys = list(zip(trellis.parent.tolist(), trellis.left.tolist(), strict=True))
+    assert keys == sorted(set(keys))
+    assert set(masks) == {masks[-1], *itertools.chain(*splits)}
+
+
+def assert_same(one, other):
+    assert one.labels == other.labels
+    assert one.is_closed == other.is_closed
+    for name in ("words", "offsets", "left", "right"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def as_hierarchy(splits, n):
+    return Hierarchy.from_splits(
+        [(members(left), members(right)) for left, right in splits], [str(i) for i in range(n)]
+    )
+
+
+# What is in it.
+
+
+@given(sample=samples)
+def test_an_observed_trellis_holds_the_hierarchies_whose_splits_were_all_seen(sample):
+    trellis = SparseTrellis.from_hierarchies(sample)
+    assert_well_made(trellis)
+    seen = frozenset().union(*map(split_set, sample))
+    assert {(left, right) for _, left, right in listed_splits(trellis)} == seen
+    n = trellis.n_leaves
+    inside = [h for h in hierarchies_over((1 << n) - 1) if h <= seen]
+    assert trellis.count == len(inside)
+    assert trellis.sparsity == Fraction(len(inside), len(hierarchies_over((1 << n) - 1)))
+    for h in hierarchies_over((1 << n) - 1)[:: 1 + n**2]:
+        assert trellis.holds(as_hierarchy(h, n)) == (h <= seen)
+    assert all(trellis.holds(h) for h in sample)
+    assert not trellis.is_closed
+
+
+@given(sample=samples)
+def test_a_closed_trellis_holds_the_hierarchies_whose_clusters_were_all_seen(sample):
+    trellis = SparseTrellis.from_hierarchies(sample, closed=True)
+    assert_well_made(trellis)
+    n = trellis.n_leaves
+    family = frozenset().union(*(clusters_of(split_set(h), n) for h in sample))
+    assert set(trellis.masks) == family
+    inside = [h for h in hierarchies_over((1 << n) - 1) if clusters_of(h, n) <= family]
+    assert trellis.count == len(inside)
+    for h in hierarchies_over((1 << n) - 1)[:: 1 + n**2]:
+        assert trellis.holds(as_hierarchy(h, n)) == (clusters_of(h, n) <= family)
+    assert trellis.is_closed
+
+
+@given(sample=samples)
+def test_closing_keeps_the_clusters_and_every_split(sample):
+    seen = SparseTrellis.from_hierarchies(sample)
+    closed = seen.closed()
+    assert_same(closed, SparseTrellis.from_hierarchies(sample, closed=True))
+    assert closed.masks == seen.masks
+    assert set(listed_splits(closed)) >= set(listed_splits(seen))
+    assert closed.count >= seen.count
+    assert closed.closed() is closed
+
+
+@settings(max_examples=150)
+@given(family=families)
+def test_a_trellis_of_clusters_keeps_those_that_some_hierarchy_has(family):
+    n, masks, seed = family
+    masks |= clusters_of(split_set(some_hierarchies(n, 1, seed)[0]), n) if seed % 4 else set()
+    every = masks | {1 << leaf for leaf in range(n)} | {(1 << n) - 1}
+    inside = [clusters_of(h, n) for h in hierarchies_over((1 << n) - 1) if clusters_of(h, n) <= every]
+    make = lambda: SparseTrellis.from_clusters([members(m) for m in masks], [str(i) for i in range(n)])  # noqa: E731
+    if not inside:
+        with pytest.raises(ValueError, match="no hierarchy can be made of these clusters"):
+            make()
+        return
+    trellis = make()
+    assert_well_made(trellis)
+    used = frozenset().union(*inside)
+    assert set(trellis.masks) == used
+    assert set(listed_splits(trellis)) == {
+        (P, L, R) for P in used if P & (P - 1) for L, R in splits_of(P) if {L, R} <= used
+    }
+    assert trellis.count == len(inside)
+
+
+@given(family=families)
+def test_extending_is_the_closed_trellis_of_all_clusters(family):
+    n, masks, seed = family
+    start = SparseTrellis.from_hierarchies(some_hierarchies(n, 2, seed))
+    extended = start.extended(masks)
+    both = [members(m) for m in {*start.masks, *masks}]
+    assert_same(extended, SparseTrellis.from_clusters(both, start.labels))
+    assert set(extended.masks) >= set(start.masks)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+def test_all_clusters_make_the_full_trellis(n):
+    trellis = SparseTrellis.from_clusters([members(m) for m in range(1, 1 << n)], [str(i) for i in range(n)])
+    assert trellis.n_clusters == 2**n - 1
+    assert trellis.n_splits == (3**n - 2 ** (n + 1) + 1) // 2
+    assert trellis.count == len(hierarchies_over((1 << n) - 1))
+    assert trellis.sparsity == 1
+
+
+@given(n=st.integers(2, 40), seed=st.integers(0, 2**16), closed=st.booleans())
+def test_one_hierarchy_is_one_path(n, seed, closed):
+    h = some_hierarchies(n, 1, seed)[0]
+    trellis = SparseTrellis.from_hierarchies([h], closed=closed)
+    assert trellis.count == 1
+    assert trellis.n_clusters == 2 * n - 1
+    assert trellis.n_splits == n - 1
+    assert trellis.sparsity == Fraction(1, math.prod(range(2 * n - 3, 0, -2)))
+    assert trellis.hierarchy_of(np.arange(n - 1)) == h
+    np.testing.assert_array_equal(np.sort(trellis.find_hierarchy(h)), np.arange(n - 1))
+
+
+@given(sample=samples, closed=st.booleans(), data=st.data())
+def test_duplicates_and_the_order_of_hierarchies_do_not_matter(sample, closed, data):
+    once = SparseTrellis.from_hierarchies(sample, closed=closed)
+    again = data.draw(st.permutations([*sample, *sample[:2]]))
+    assert_same(SparseTrellis.from_hierarchies(iter(again), closed=closed), once)
+
+
+@given(sample=samples)
+def test_every_hierarchy_is_found_and_made_again_from_its_splits(sample):
+    trellis = SparseTrellis.from_hierarchies(sample)
+    for h in sample:
+        found = trellis.find_hierarchy(h)
+        assert found.shape == (trellis.n_leaves - 1,)
+        made = trellis.hierarchy_of(found)
+        assert made == h
+        assert made.labels == trellis.labels
+
+
+# The names of the leaves.
+
+
+def scattered(hierarchy, order):
+    """Another hierarchy of the same shape: leaf i becomes leaf order[i]."""
+    names = [str(i) for i in range(hierarchy.n_leaves)]
+    return Hierarchy.from_parents(hierarchy.parents, [names[i] for i in order]).aligned_to(names)
+
+
+def renamed(hierarchy, rng):
+    """The same hierarchy with its leaves numbered in another order."""
+    return hierarchy.aligned_to([hierarchy.labels[i] for i in rng.permutation(hierarchy.n_leaves)])
+
+
+@given(sample=samples, seed=st.integers(0, 100), closed=st.booleans())
+def test_leaves_may_be_numbered_differently_in_every_hierarchy(sample, seed, closed):
+    rng = np.random.default_rng(seed)
+    mixed = [renamed(h, rng) for h in sample]
+    trellis = SparseTrellis.from_hierarchies(mixed, closed=closed)
+    assert trellis.labels == mixed[0].labels
+    assert_well_made(trellis)
+    assert_same(trellis.aligned_to(sample[0].labels), SparseTrellis.from_hierarchies(sample, closed=closed))
+    assert all(trellis.holds(h) for h in sample)
+
+
+@pytest.mark.parametrize("n", [5, 63, 64, 65, 130])
+@pytest.mark.parametrize("closed", [False, True])
+def test_aligning_renumbers_the_leaves_and_nothing_else(n, closed):
+    sample = some_hierarchies(n, 4, seed=n)
+    trellis = SparseTrellis.from_hierarchies(sample, closed=closed)
+    rng = np.random.default_rng(n)
+    moved = trellis.aligned_to(tuple(str(i) for i in rng.permutation(n)))
+    assert_well_made(moved)
+    assert (moved.count, moved.n_splits, moved.is_closed) == (trellis.count, trellis.n_splits, closed)
+    assert all(moved.holds(h) for h in sample)
+    named = lambda t: {frozenset(t.labels[i] for i in t.members(c)) for c in range(t.n_clusters)}  # noqa: E731
+    assert named(moved) == named(trellis)
+    assert_same(moved.aligned_to(trellis.labels), trellis)
+    assert trellis.aligned_to(trellis.labels) is trellis
+
+
+def test_other_labels_are_refused():
+    trellis = SparseTrellis.from_hierarchies([Hierarchy.from_newick("((a,b),c);")])
+    with pytest.raises(ValueError, match="labels do not match"):
+        trellis.aligned_to(("a", "b", "d"))
+    with pytest.raises(ValueError, match="labels do not match"):
+        trellis.holds(Hierarchy.from_newick("((a,b),d);"))
+    with pytest.raises(ValueError, match="labels do not match"):
+        SparseTrellis.from_hierarchies([Hierarchy.from_newick("((a,b),c);"), Hierarchy.from_newick("((a,b),d);")])
+
+
+def test_clusters_go_by_labels_and_by_numbers():
+    trellis = SparseTrellis.from_clusters([["bee", "cat"], [0, "bee", 2]], labels=["ant", "bee", "cat", "dog"])
+    assert trellis.labels == ("ant", "bee", "cat", "dog")
+    assert trellis.members(trellis.find(["cat", "bee"])) == (1, 2)
+    assert trellis.find([1, 2]) == trellis.find_mask(0b110)
+    assert trellis.find(["ant", "dog"]) == trellis.find([]) == -1
+    assert trellis.find(["dog"]) == 3
+    assert trellis.find(range(4)) == trellis.n_clusters - 1
+    with pytest.raises(ValueError, match="no leaf is called 'eel'"):
+        trellis.find(["eel"])
+
+
+# Small, large, wrong.
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_one_leaf_is_one_hierarchy(closed):
+    only = Hierarchy.from_nested("a")
+    trellis = SparseTrellis.from_hierarchies([only, only], closed=closed)
+    assert (trellis.n_leaves, trellis.n_clusters, trellis.n_splits, trellis.count) == (1, 1, 0, 1)
+    assert trellis.holds(only)
+    assert trellis.sparsity == 1
+
+
+def test_one_leaf_and_no_clusters_are_one_hierarchy():
+    trellis = SparseTrellis.from_clusters([], ["a"])
+    assert (trellis.n_leaves, trellis.n_clusters, trellis.n_splits, trellis.count) == (1, 1, 0, 1)
+    assert trellis.sparsity == 1
+
+
+def test_two_and_three_leaves():
+    two = SparseTrellis.from_clusters([], ["a", "b"])
+    assert (two.n_clusters, two.n_splits, two.count, two.sparsity) == (3, 1, 1, 1)
+    three = [Hierarchy.from_newick(text) for text in ["((a,b),c);", "((a,c),b);"]]
+    trellis = SparseTrellis.from_hierarchies(three)
+    assert (trellis.n_clusters, trellis.n_splits, trellis.count, trellis.sparsity) == (6, 4, 2, Fraction(2, 3))
+
+
+@pytest.mark.parametrize("make", [caterpillar, balanced])
+def test_deep_and_flat_hierarchies_of_two_hundred_leaves(make):
+    h = make(200)
+    trellis = SparseTrellis.from_hierarchies([h])
+    assert_well_made(trellis)
+    assert trellis.count == 1
+    assert trellis.holds(h)
+    assert trellis.hierarchy_of(trellis.find_hierarchy(h)) == h
+    assert trellis.closed().count == 1
+    both = SparseTrellis.from_hierarchies([caterpillar(200), balanced(200)])
+    assert both.holds(caterpillar(200))
+    assert both.holds(balanced(200))
+
+
+def slow_closing(masks, n):
+    """All splits of a family between clusters that are in some hierarchy, by definition, over Python integers."""
+    family = sorted(masks, key=int.bit_count)
+    some = {P: [(L, P ^ L) for L in family if L != P and L & P == L and L & lowest(P)] for P in family}
+    some = {P: [(L, R) for L, R in splits if R in some] for P, splits in some.items()}
+    complete: set[int] = {1 << leaf for leaf in range(n)}
+    for P in family:
+        complete |= {P} if any({L, R} <= complete for L, R in some[P]) else set()
+    used = {(1 << n) - 1}
+    for P in reversed(family):
+        used |= {part for s in some[P] if P in used and set(s) <= complete for part in s}
+    return {(P, L, R) for P in used for L, R in some[P] if {L, R} <= used}
+
+
+@pytest.mark.parametrize("n", WORD_EDGES)
+def test_closing_across_words_matches_the_definition(n):
+    rng = np.random.default_rng(n)
+    order = rng.permutation(n)
+    sample = [scattered(h, order) for h in some_hierarchies(n, 6, n)]
+    trellis = SparseTrellis.from_hierarchies(sample)
+    stray = {mask_of(np.flatnonzero(rng.random(n) < 0.5).tolist()) for _ in range(50)} - {0}
+    extended = trellis.extended(stray)
+    assert set(listed_splits(extended)) == slow_closing({*trellis.masks, *stray}, n)
+    assert set(listed_splits(trellis)) == {(L | R, L, R) for h in sample for L, R in split_set(h)}
+    assert_well_made(extended)
+
+
+def test_batches_and_slices_change_nothing(monkeypatch):
+    sample = some_hierarchies(9, 40, seed=3)
+    usual = [SparseTrellis.from_hierarchies(sample, closed=closed) for closed in (False, True)]
+    weights = np.arange(40.0)
+    seen = observe(sample, weights)
+    monkeypatch.setattr(observed, "_AT_A_TIME", 50)
+    monkeypatch.setattr(closing, "_PAIRS", 7)
+    for closed in (False, True):
+        assert_same(SparseTrellis.from_hierarchies(iter(sample), closed=closed), usual[closed])
+    for mine, theirs in zip(observe(iter(sample), weights)[1:], seen[1:], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_it_never_changes_and_travels():
+    trellis = SparseTrellis.from_hierarchies(some_hierarchies(70, 5, seed=1))
+    for twin in (pickle.loads(pickle.dumps(trellis)), copy.deepcopy(trellis)):
+        assert_same(twin, trellis)
+        assert twin.count == trellis.count
+    for array in (trellis.words, trellis.offsets, trellis.left, trellis.right, trellis.sizes, trellis.parent):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(AttributeError, match="a SparseTrellis never changes"):
+        trellis.is_closed = True
+
+
+def test_it_says_what_it_is():
+    h = Hierarchy.from_newick("(((a,b),c),(d,e));")
+    trellis = SparseTrellis.from_hierarchies([h])
+    assert repr(trellis) == "SparseTrellis(<5 leaves, 9 clusters, 4 splits, observed splits>)"
+    assert repr(trellis.closed()) == "SparseTrellis(<5 leaves, 9 clusters, 4 splits, closed>)"
+    with pytest.raises(TypeError, match="made by SparseTrellis"):
+        SparseTrellis()
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_wrong_hierarchies_are_named(closed):
+    good, bad = Hierarchy.from_newick("((a,b),(c,d));"), Hierarchy.from_newick("((a,b),c,d);")
+    with pytest.raises(ValueError, match="no hierarchy was given"):
+        SparseTrellis.from_hierarchies([], closed=closed)
+    with pytest.raises(ValueError, match="hierarchy 2 is not binary"):
+        SparseTrellis.from_hierarchies([good, good, bad, good], closed=closed)
+    with pytest.raises(TypeError, match="number 1 is a str"):
+        SparseTrellis.from_hierarchies([good, "((a,b),(c,d));"], closed=closed)
+    with pytest.raises(ValueError, match="not binary"):
+        SparseTrellis.from_hierarchies([good], closed=closed).holds(bad)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["a", "a", "b"], ValueError, "distinct"),
+        ([1, 2, 3], TypeError, "strings"),
+        ([], ValueError, "leaf|leaves|label"),
+    ],
+    ids=["two alike", "numbers", "none"],
+)
+def test_labels_of_clusters_are_checked(labels, error, message):
+    with pytest.raises(error, match=message):
+        SparseTrellis.from_clusters([], labels)
+
+
+def test_wrong_clusters_are_named():
+    with pytest.raises(ValueError, match="no leaf is called 'z'"):
+        SparseTrellis.from_clusters([["a", "z"]], ["a", "b"])
+    with pytest.raises(ValueError, match="leaf 2 does not exist"):
+        SparseTrellis.from_clusters([[0, 2]], ["a", "b"])
+    with pytest.raises(ValueError, match="no hierarchy can be made"):
+        SparseTrellis.from_clusters([["a", "b"]], list("abcd"))
+
+
+# Bit sets.
+
+
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.integers(1, 2**n - 1), max_size=30))))
+def test_masks_and_words_are_the_same(given_masks):
+    n, masks = given_masks
+    words = as_words(masks, n)
+    assert words.shape == (len(masks), -(-n // 64))
+    assert from_words(words) == masks
+    assert [masks[i] for i in by_size(words)] == sorted(masks, key=lambda m: (m.bit_count(), m))
+    np.testing.assert_array_equal(lowest_leaves(words), [lowest(m).bit_length() - 1 for m in masks])
+    room = np.empty(n, np.int64)
+    for mask, row in zip(masks, words, strict=True):
+        count = kernels.member_list(row, room)
+        assert tuple(room[:count]) == members(mask)
+
+
+@settings(max_examples=25)
+@given(
+    width=st.integers(1, 4), seed=st.integers(0, 999), rounds=st.integers(1, 5), spread=st.sampled_from([3, 50, 2**62])
+)
+def test_bit_sets_are_numbered_as_they_come(width, seed, rounds, spread):
+    rng = np.random.default_rng(seed)
+    sets, known = BitSets(width), {}
+    for _ in range(rounds):
+        rows = rng.integers(0, spread, (700, width), dtype=np.uint64)
+        expected = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
+        assert sets.insert(rows).tolist() == expected
+        assert len(sets) == len(known)
+        assert [tuple(row) for row in sets.words.tolist()] == list(known)
+        wanted = np.concatenate([rows[:50], rng.integers(0, spread, (50, width), dtype=np.uint64)])
+        assert sets.find(wanted).tolist() == [known.get(tuple(row), -1) for row in wanted.tolist()]
+    assert sets.insert(np.empty((0, width), np.uint64)).tolist() == []
+
+
+@settings(max_examples=50)
+@given(sample=samples, seed=st.integers(0, 99))
+def test_observed_splits_carry_the_weight_of_the_hierarchies_that_have_them(sample, seed):
+    weights = np.random.default_rng(seed).integers(0, 5, len(sample)) + np.eye(1, len(sample))[0]
+    seen = observe(sample, weights)
+    total: Counter[tuple[int, int]] = Counter()
+    for h, weight in zip(sample, weights, strict=True):
+        total.update(dict.fromkeys(split_set(h), weight))
+    masks = from_words(seen.words)
+    found = {
+        (masks[left], masks[right]): weight
+        for left, right, weight in zip(seen.left, seen.right, seen.weight, strict=True)
+    }
+    assert found == {split: total[split] for h in sample for split in split_set(h)}
+    assert observe(sample).weight.sum() == len(sample) * (seen.words[-1, 0].item().bit_count() - 1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], r"weights has shape \(1,\); expected one for each of the 2 hierarchies"),
+        ([[1.0, 2.0]], r"weights has shape \(1, 2\)"),
+        ([1.0, -1.0], "not negative"),
+        ([1.0, np.nan], "finite"),
+        ([np.inf, 1.0], "finite"),
+        ([0.0, 0.0], "some of them positive"),
+    ],
+)
+def test_wrong_weights_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        observe(some_hierarchies(4, 2, seed=0), weights)
+
+
+# Passes.
+
+
+class Twin:
+    """The recursions as they are written, over Python integers and dictionaries."""
+
+    def __init__(self, n, splits):
+        self.root = (1 << n) - 1
+        self.splits: dict[int, list[tuple[int, int, float]]] = {}
+        for (P, L, R), value in splits.items():
+            self.splits.setdefault(P, []).append((L, R, value))
+        self.parents = sorted(self.splits, key=int.bit_count)
+        self.Z = {1 << leaf: 0.0 for leaf in range(n)}
+        self.M = dict(self.Z)
+        self.count = dict.fromkeys(self.Z, 1)
+        for P in self.parents:
+            self.Z[P] = self._log_sum([value + self.Z[L] + self.Z[R] for L, R, value in self.splits[P]])
+            self.M[P] = max(value + self.M[L] + self.M[R] for L, R, value in self.splits[P])
+            self.count[P] = sum(self.count[L] * self.count[R] for L, R, value in self.splits[P] if value > -np.inf)
+        self.mu = dict.fromkeys(self.Z, 0.0) | {self.root: 1.0}
+        self.share = {}
+        for P in reversed(self.parents):
+            for L, R, value in self.splits[P]:
+                share = math.exp(value + self.Z[L] + self.Z[R] - self.Z[P]) if self.Z[P] > -np.inf else 0.0
+                self.share[P, L, R] = share
+                self.mu[L] += self.mu[P] * share
+                self.mu[R] += self.mu[P] * share
+
+    @staticmethod
+    def _log_sum(values):
+        top = max(values)
+        return top if top == -np.inf else top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+    @property
+    def entropy(self):
+        return -math.fsum(self.mu[s[0]] * p * math.log(p) for s, p in self.share.items() if p > 0.0)
+
+    def lca_sizes(self, n):
+        out = np.eye(n)
+        for (P, L, R), share in self.share.items():
+            for i, j in itertools.product(members(L), members(R)):
+                out[[i, j], [j, i]] += self.mu[P] * share * P.bit_count()
+        return out
+
+
+def random_potentials(trellis, seed, forbidden):
+    rng = np.random.default_rng(seed)
+    values = 3.0 * rng.normal(size=trellis.n_splits)
+    values[rng.random(len(values)) < forbidden] = -np.inf
+    return values
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.1, 0.95])
+@pytest.mark.parametrize("n", [2, 5, 9, 40, *WORD_EDGES])
+def test_passes_match_their_slow_twins(n, forbidden):
+    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 8, seed=n), closed=n % 2 == 0)
+    log_psi = random_potentials(trellis, n, forbidden)
+    if forbidden < 0.5:  # one hierarchy is left whole
+        log_psi[trellis.find_hierarchy(some_hierarchies(n, 1, seed=n)[0])] = -1.5
+    splits = (n, trellis.offsets, trellis.left, trellis.right, log_psi)
+    Z, M, mu = (np.full(trellis.n_clusters, np.nan) for _ in range(3))
+    share = np.full(trellis.n_splits, np.nan)
+    kernels.inside(*splits, Z)
+    kernels.maximum(*splits, M)
+    twin = Twin(n, dict(zip(listed_splits(trellis), log_psi.tolist(), strict=True)))
+    np.testing.assert_allclose(Z, [twin.Z[m] for m in trellis.masks], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(M, [twin.M[m] for m in trellis.masks], rtol=1e-12, atol=1e-12)
+    assert trellis.count_possible(log_psi > -np.inf) == twin.count[twin.root]
+    kernels.outside(*splits, Z, mu, share)
+    if Z[-1] == -np.inf:
+        return
+    np.testing.assert_allclose(mu, [twin.mu[m] for m in trellis.masks], rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(share, [twin.share[s] for s in listed_splits(trellis)], rtol=1e-10, atol=1e-14)
+    assert mu.max() <= 1.0
+    assert (mu[:n] == 1.0).all()
+    separated = np.zeros((n, n))
+    kernels.add_separated(
+        n, trellis.words, trellis.left, trellis.right, (mu * trellis.sizes)[trellis.parent] * share, separated
+    )
+    np.testing.assert_allclose(separated + separated.T + np.eye(n), twin.lca_sizes(n), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [5, 70])
+def test_draws_follow_the_shares_of_the_splits(n):
+    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 6, seed=2))
+    log_psi = random_potentials(trellis, 1, 0.0)
+    Z = np.empty(trellis.n_clusters)
+    kernels.inside(n, trellis.offsets, trellis.left, trellis.right, log_psi, Z)
+    size = 4000
+    out, log_potential = np.empty((size, n - 1), np.int64), np.empty(size)
+    fixed = (n, trellis.offsets, trellis.left, trellis.right, log_psi, Z, np.uint64(5), out, log_potential)
+    for first in range(0, size, 1000):
+        kernels.draw_splits(*fixed, first, first + 1000)
+    np.testing.assert_allclose(log_potential, log_psi[out].sum(axis=1), rtol=1e-12)
+    assert (np.diff(out, axis=1) > 0).all()
+    for row in out[:20]:  # each is a hierarchy: every cluster but the root is a part once
+        parts = np.concatenate([trellis.left[row], trellis.right[row]])
+        assert sorted([*parts, trellis.n_clusters - 1]) == sorted([*trellis.parent[row], *range(n)])
+    twin = Twin(n, dict(zip(listed_splits(trellis), log_psi.tolist(), strict=True)))
+    expected = np.array([twin.mu[s[0]] * twin.share[s] for s in listed_splits(trellis)])
+    found = np.bincount(out.ravel(), minlength=trellis.n_splits) / size
+    assert (np.abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / size) + 1e-12).all()
+
+
+@pytest.mark.parametrize("n", [3, 8, 64, 65, 130])
+def test_statistics_are_sums_over_members_and_pairs(n):
+    rng = np.random.default_rng(n)
+    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 5, seed=n))
+    additive, pairwise = rng.normal(size=(n, 3)), rng.normal(size=(2, n, n))
+    pairwise += pairwise.transpose(0, 2, 1)
+    sums, pairs = np.zeros((trellis.n_clusters, 3)), np.zeros((trellis.n_clusters, 2))
+    splits = (trellis.offsets, trellis.left, trellis.right)
+    kernels.statistics(n, trellis.words, trellis.sizes, *splits, additive, pairwise, sums, pairs)
+    for i in range(trellis.n_clusters):
+        leaves = list(trellis.members(i))
+        np.testing.assert_allclose(sums[i], additive[leaves].sum(axis=0), atol=1e-10)
+        block = pairwise[:, leaves][:, :, leaves]
+        np.testing.assert_allclose(pairs[i], np.triu(block, 1).sum(axis=(1, 2)), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 7, 70])
+def test_splits_are_found_by_parent_and_left_part(n):
+    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 6, seed=n))
+    known = {pair: s for s, pair in enumerate(zip(trellis.parent.tolist(), trellis.left.tolist(), strict=True))}
+    pairs = np.array([*known, *np.random.default_rng(0).integers(-1, trellis.n_clusters, (300, 2))])
+    found = trellis.find_splits(*pairs.T.copy())
+    assert found.tolist() == [known.get(tuple(pair), -1) for pair in pairs.tolist()]
+
+
+@pytest.mark.parametrize("n", [6, *WORD_EDGES])
+@pytest.mark.parametrize("kind", ["sum of squares", "Dasgupta"])
+def test_a_model_on_many_leaves_matches_the_slow_twin(n, kind):
+    rng = np.random.default_rng(n)
+    sample = [h.aligned_to([str(i) for i in rng.permutation(n)]) for h in some_hierarchies(n, 6, seed=n)]
+    w = np.triu(rng.random((n, n)), 1)
+    x, w = rng.normal(size=(n, 2)), w + w.T
+    model = SumOfSquares(x, 0.3) if kind == "sum of squares" else Dasgupta(w, 0.01)
+    log_psi = formulas.sum_of_squares(x, 0.3) if kind == "sum of squares" else formulas.dasgupta(w, 0.01)
+    passes = SparsePasses(model, SparseTrellis.from_hierarchies(sample), Conditions(model.labels))
+    trellis = passes.trellis
+    assert trellis.labels == model.labels
+    values = {(P, L, R): log_psi(members(L), members(R)) for P, L, R in listed_splits(trellis)}
+    np.testing.assert_allclose(passes.log_psi, list(values.values()), rtol=1e-9, atol=1e-9)
+    twin, Z = Twin(n, values), passes.inside()
+    assert Z[-1] == pytest.approx(twin.Z[twin.root], rel=1e-12)
+    assert passes.maximum()[-1] == pytest.approx(twin.M[twin.root], rel=1e-12)
+    mu = passes.outside(Z)
+    np.testing.assert_allclose(mu, [twin.mu[m] for m in trellis.masks], rtol=1e-8, atol=1e-12)
+    assert passes.entropy(Z, mu) == pytest.approx(twin.entropy, rel=1e-8, abs=1e-10)
+    assert passes.count() == twin.count[twin.root]
+    np.testing.assert_allclose(passes.expected_lca_sizes(Z, mu), twin.lca_sizes(n), rtol=1e-8)
+
+
+def test_all_splits_drop_what_no_hierarchy_has():
+    words = as_words([1, 2, 4, 8, 0b0011, 0b0110, 0b0101, 0b0111, 0b1111], 4)
+    kept, parent, left, right = all_splits(words[by_size(words)], 4)
+    masks = [from_words(words[by_size(words)])[i] for i in kept]
+    splits = [(masks[a], masks[b], masks[c]) for a, b, c in zip(parent, left, right, strict=True)]
+    assert set(splits) == {(3, 1, 2), (5, 1, 4), (6, 2, 4), (7, 1, 6), (7, 3, 4), (7, 5, 2), (15, 7, 8)}
+    words = as_words([1, 2, 4, 8, 0b0011, 0b1100, 0b0110, 0b1111], 4)  # {1, 2} has no place
+    kept, parent, left, right = all_splits(words[by_size(words)], 4)
+    assert len(kept) == 7
+    assert len(parent) == 3
