@@ -28,7 +28,7 @@ class AllClusters:
     """What the full trellises share: n leaves, and how much memory and how many threads may be used."""
 
     #: What there is for more leaves, for messages.
-    beyond = "a sparse trellis of chosen clusters is needed, which this version does not have yet"
+    beyond = "a SparseTrellis of chosen clusters (a sparse trellis) takes any number of leaves"
 
     def __init__(self, n: int, max_memory: int | None, threads: int | None, progress: bool | None) -> None:
         self.n = n
