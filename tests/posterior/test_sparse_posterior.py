@@ -431,7 +431,7 @@ def test_divergences_match_enumeration(n, data):
         (full, one.post, two.case.oracle, one.oracle),
         (one.post, one.post, one.oracle, one.oracle),
     ]:
-        underflow = (p.p == 0.0) & (p.log_potentials > -np.inf)  # is it possible or not?
+        underflow = (p.p == 0.0) & (p.log_potentials > -np.inf)  # below the range of float64 the two disagree
         if p.log_z > -np.inf and q.log_z > -np.inf and not underflow.any():
             assert post.kl(other) == pytest.approx(p.kl(q), rel=1e-9, abs=tolerance)
 
@@ -704,16 +704,16 @@ def test_draws_answer_by_shares(sampled):
     assert dict(draws.counts()) == Counter(draws)
     counts = [count for _, count in draws.counts()]
     assert counts == sorted(counts, reverse=True)
+    found = Counter(itertools.chain(*(h.clusters() for h in draws)))
     for mask in range(1, 1 << 6):
-        share = np.mean([frozenset(members(mask)) in h.clusters() for h in draws])
-        assert draws.cluster_probability(members(mask)) == pytest.approx(share)
+        cluster = frozenset(members(mask))
+        assert draws.cluster_probability(cluster) == pytest.approx(found[cluster] / 400)
     rows = draws.cluster_probabilities(0.05)
     shares = [row.probability for row in rows]
     assert shares == sorted(shares, reverse=True)
     assert min(shares) >= 0.05
     assert all(draws.cluster_probability(row.members) == row.probability and 1 < row.size < 6 for row in rows)
-    above = {c for c in itertools.chain(*(h.clusters() for h in draws)) if draws.cluster_probability(c) > 0.5}
-    assert set(draws.consensus().clusters()) == above
+    assert set(draws.consensus().clusters()) == {c for c, count in found.items() if count > 200}
     assert draws.map() == post.map()
     assert draws.cluster_probability(["fox"]) == 1.0
 

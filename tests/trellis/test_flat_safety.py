@@ -80,7 +80,7 @@ def test_what_is_too_large_is_refused_before_anything_is_allocated(make, n, limi
 
 
 def test_a_posterior_says_at_once_that_it_is_too_large():
-    with pytest.raises(TrellisTooLarge, match=r"n = 20 leaves needs 34.6 MB; 10 MB are allowed.*PartitionTrellis"):
+    with pytest.raises(TrellisTooLarge, match=r"n = 20 leaves needs 38.8 MB; 10 MB are allowed.*PartitionTrellis"):
         PartitionPosterior(UniformPartitions(20), max_memory=10_000_000)
 
 

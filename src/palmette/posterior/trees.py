@@ -67,13 +67,17 @@ def from_trees(
     else:
         trellis = SparseTrellis._observed(seen)
         totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
-        with np.errstate(divide="ignore"):
-            model = ConditionalClusters(trellis, np.log(seen.weight) - np.log(totals[seen.parent]))
+        log_psi = np.full(len(seen.weight), -np.inf)
+        some = seen.weight > 0.0
+        log_psi[some] = np.log(seen.weight[some] / totals[seen.parent[some]])
+        model = ConditionalClusters(trellis, log_psi)
     return HierarchyPosterior(model, trellis=trellis, **options)
 
 
 def _log_frequencies(seen: Observed) -> Floats:
     totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
+    if len(seen.labels) == 1:
+        return np.zeros(1)
     totals[: len(seen.labels)] = totals[-1]  # every tree has every leaf
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(totals) - np.log(totals[-1]))

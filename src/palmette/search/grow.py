@@ -69,6 +69,8 @@ def grow(
     """
     if not isinstance(model, SplitModel | SplitFunction):
         raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    if not isinstance(trellis, SparseTrellis):
+        raise TypeError(f"expected a SparseTrellis to start from, not {trellis!r}; see SparseTrellis.from_hierarchies")
     if not 0.0 < min_share < 1.0:
         raise ValueError(f"min_share is {min_share!r}; expected a share between 0 and 1")
     current = trellis.aligned_to(model.labels).closed()

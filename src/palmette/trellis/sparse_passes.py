@@ -119,8 +119,8 @@ class SparsePasses:
         return np.asarray(tabulate(t))
 
     def with_sums(self, u: Floats) -> SparsePasses:
-        """The same splits with log ψ(L, R) = u(L) + u(R), where they are possible."""
-        values = np.where(self.log_psi > -np.inf, u[self.trellis.left] + u[self.trellis.right], -np.inf)
+        """The same splits, also those that the model forbids, with log ψ(L, R) = u(L) + u(R)."""
+        values = u[self.trellis.left] + u[self.trellis.right]
         return SparsePasses(self.model, self.trellis, self.conditions, log_psi=values)
 
     def inside(self) -> Floats:
