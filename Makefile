@@ -30,6 +30,7 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/full_trellis.py
+	$(BIN)/python benchmarks/partition_trellis.py
 	$(BIN)/python benchmarks/small_problems.py
 
 $(READY): pyproject.toml
