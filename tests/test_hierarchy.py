@@ -427,6 +427,23 @@ def test_alignment_moves_leaves_with_all_that_belongs_to_them(h, random):
     assert moved.aligned_to(h.labels).parents.tolist() == h.parents.tolist()
 
 
+@given(hierarchies(labels=any_text, heights=True), st.randoms(use_true_random=False))
+def test_ranks_are_names_in_the_given_order(h, random):
+    order = list(range(h.n_leaves))
+    random.shuffle(order)
+    ranked = h.ranked(order)
+    assert ranked.labels == tuple(map(str, range(h.n_leaves)))
+    names = {leaf: str(rank) for rank, leaf in enumerate(order)}
+    assert labelled_clusters(ranked) == {frozenset(names[leaf] for leaf in cluster) for cluster in h.clusters()}
+    np.testing.assert_array_equal(ranked.heights, h.heights[[*order, *range(h.n_leaves, h.n_nodes)]])
+
+
+@pytest.mark.parametrize("order", [[0, 1], [0, 1, 1], [1, 2, 3], [[0, 1, 2]], [], [0.5, 1, 2]])
+def test_an_order_names_every_leaf_once(order):
+    with pytest.raises(ValueError, match="each of the numbers 0 to 2 once"):
+        Hierarchy.from_newick("((a,b),c);").ranked(order)
+
+
 def test_labels_that_do_not_match_are_named():
     h = Hierarchy.from_newick("((a,b),c);")
     with pytest.raises(ValueError, match="missing: 'b'; not among them: 'x'"):

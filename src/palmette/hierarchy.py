@@ -268,11 +268,30 @@ class Hierarchy(RootedTree):
         array([ 4,  3,  3,  4, -1])
         """
         order = align_labels(self.labels, labels)
+        return self._renumbered(order, tuple(self.labels[leaf] for leaf in order))
+
+    def ranked(self, order: Iterable[int]) -> "Hierarchy":
+        """The same hierarchy with its leaves named by their rank: leaf `order[r]` becomes leaf r, called ``str(r)``.
+
+        So hierarchies of different data can be laid over each other, leaf by leaf, where leaves have no names that
+        mean anything: particles by momentum, say.
+
+        >>> Hierarchy.from_newick("((a,b),c);").ranked([2, 0, 1])
+        Hierarchy.from_newick('((1,2),0);')
+        """
+        given = np.asarray(order if isinstance(order, np.ndarray) else list(order))
+        if given.shape != (self.n_leaves,) or not np.array_equal(np.sort(given), np.arange(self.n_leaves)):
+            raise ValueError(
+                f"the order is {given.tolist()}; expected the leaf of each rank, "
+                f"so each of the numbers 0 to {self.n_leaves - 1} once"
+            )
+        return self._renumbered(given.astype(np.int64), tuple(map(str, range(self.n_leaves))))
+
+    def _renumbered(self, order: Ints, names: tuple[str, ...]) -> "Hierarchy":
         inner = np.arange(self.n_leaves, self.n_nodes)
         old, new = np.concatenate((order, inner)), np.concatenate((np.argsort(order), inner))
         links = Links(self.parents[old], self.child_offsets, new[self.child_nodes])
         values = (self._heights, self._lengths, self.support)
-        names = tuple(self.labels[leaf] for leaf in order)
         return self._make(links, names, *(None if x is None else x[old] for x in values))
 
     def __reduce__(self) -> tuple[Any, ...]:

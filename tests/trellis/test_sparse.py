@@ -182,6 +182,33 @@ def test_extending_is_the_closed_trellis_of_all_clusters(family):
     assert set(extended.masks) >= set(start.masks)
 
 
+@given(samples, st.integers(0, 2**16), st.booleans())
+def test_orders_lay_hierarchies_over_each_other_by_rank(sample, seed, closed):
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(h.n_leaves) for h in sample]
+    made = SparseTrellis.from_hierarchies(iter(sample), closed=closed, orders=iter(orders))
+    named = [
+        Hierarchy.from_parents(h.parents, [str(rank) for rank in np.argsort(order)])
+        for h, order in zip(sample, orders, strict=True)
+    ]
+    twin = SparseTrellis.from_hierarchies(named, closed=closed).aligned_to(made.labels)
+    assert made.labels == tuple(map(str, range(sample[0].n_leaves)))
+    assert_same(made, twin)
+
+
+def test_there_is_one_order_for_each_hierarchy():
+    h = Hierarchy.from_newick("((a,b),c);")
+    with pytest.raises(ValueError, match="2 hierarchies and 1 orders"):
+        SparseTrellis.from_hierarchies([h, h], orders=[[0, 1, 2]])
+
+
+@pytest.mark.parametrize("mask", [0, -1, 8, 9])
+def test_masks_of_other_leaves_are_refused(mask):
+    trellis = SparseTrellis.from_hierarchies([Hierarchy.from_newick("((a,b),c);")])
+    with pytest.raises(ValueError, match=f"bit mask {mask} is no cluster of 3 leaves"):
+        trellis.extended([3, mask])
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 def test_all_clusters_make_the_full_trellis(n):
     trellis = SparseTrellis.from_clusters([members(m) for m in range(1, 1 << n)], [str(i) for i in range(n)])

@@ -42,6 +42,7 @@ _UNIFORM = 0.01  # δ
 _EXCHANGES = np.array([0.5, 1.5, 4.0])  # ε (n − 1): exchanges in one hierarchy, on average
 _MOST = 40  # splits of a cluster that is not in the trellis
 _NEGLIGIBLE = 1e-4  # shares below this are not exchanged
+_LARGEST = 300.0  # log of a weight: beyond, the trellis holds nothing worth mentioning, and squares would overflow
 
 
 def uncovered(
@@ -94,7 +95,7 @@ def _weight(posterior: HierarchyPosterior, proposal: _Proposal, log_z: float) ->
     hierarchy = hierarchy_of_masks(masks, posterior.labels)
     if not posterior.admits(hierarchy):
         return 0.0
-    return math.exp(posterior.model.log_potential(hierarchy) - log_q - log_z)
+    return math.exp(min(posterior.model.log_potential(hierarchy) - log_q - log_z, _LARGEST))
 
 
 class _Proposal:

@@ -69,7 +69,13 @@ class SparseTrellis(Immutable):
         return self
 
     @classmethod
-    def from_hierarchies(cls, hierarchies: Iterable[Hierarchy], *, closed: bool = False) -> SparseTrellis:
+    def from_hierarchies(
+        cls,
+        hierarchies: Iterable[Hierarchy],
+        *,
+        closed: bool = False,
+        orders: Iterable[Iterable[int]] | None = None,
+    ) -> SparseTrellis:
         """The clusters of binary hierarchies on the same labels, with the splits observed, or closed.
 
         Any sequence of hierarchies will do: results of searches, SciPy linkages, truths of a simulator, draws, the
@@ -78,7 +84,20 @@ class SparseTrellis(Immutable):
         >>> given = [Hierarchy.from_newick("(((a,b),c),(d,e));"), Hierarchy.from_newick("(((a,b),(d,e)),c);")]
         >>> SparseTrellis.from_hierarchies(given).count, SparseTrellis.from_hierarchies(given, closed=True).count
         (2, 2)
+
+        With `orders`, one for each hierarchy, leaves are named by their rank, ``orders[k][r]`` being the leaf of
+        hierarchy k that has rank r. Such a trellis is built once from many data sets, and serves others whose leaves
+        are put into the same kind of order.
+
+        >>> given = [Hierarchy.from_newick("((a,b),c);"), Hierarchy.from_newick("((p,q),r);")]
+        >>> SparseTrellis.from_hierarchies(given, orders=[[0, 1, 2], [2, 0, 1]]).labels
+        ('0', '1', '2')
         """
+        if orders is not None:
+            hierarchies, orders = list(hierarchies), list(orders)
+            if len(orders) != len(hierarchies):
+                raise ValueError(f"{len(hierarchies)} hierarchies and {len(orders)} orders; give one order for each")
+            hierarchies = map(Hierarchy.ranked, hierarchies, orders)
         seen = observe(hierarchies)
         return cls._closed(seen.labels, seen.words) if closed else cls._observed(seen)
 
@@ -138,7 +157,13 @@ class SparseTrellis(Immutable):
 
     def extended(self, masks: Iterable[int]) -> SparseTrellis:
         """The closed trellis of these clusters and more, given as bit masks; those that fit nowhere are dropped."""
-        return SparseTrellis._of_masks([*self.masks, *masks], self.labels)
+        added = list(masks)
+        if added and not (min(added) > 0 and max(added) < 1 << self.n_leaves):
+            wrong = next(mask for mask in added if not 0 < mask < 1 << self.n_leaves)
+            raise ValueError(
+                f"bit mask {wrong} is no cluster of {self.n_leaves} leaves; bits 0 to {self.n_leaves - 1} count"
+            )
+        return SparseTrellis._of_masks([*self.masks, *added], self.labels)
 
     @property
     def n_leaves(self) -> int:
