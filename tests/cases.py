@@ -101,7 +101,7 @@ def ginkgo_case(draw: Any, n: int) -> Case:
     # Masses well above zero: what rounding does to massless particles has tests of its own.
     row = st.tuples(st.sampled_from([0.5, 1.0, 3.0]), *[st.sampled_from([-2.0, 0.0, 2.0]) | st.floats(-3, 3)] * 3)
     particles = [(math.hypot(*row), *row[1:]) for row in draw(st.lists(row, min_size=n, max_size=n))]
-    likelihood = draw(st.sampled_from(["ordered", "symmetric", "literal"]))
+    likelihood = draw(st.sampled_from(["ordered", "symmetric", "density", "literal"]))
     rate, t_cut = draw(st.sampled_from([0.1, 1.5, 8.0])), draw(st.sampled_from([0.7, 7.7]))
     model = pal.models.Ginkgo(particles, rate, t_cut, likelihood=likelihood)
     return Case(model, Oracle(n, log_psi_of(particles, likelihood, rate, t_cut)))

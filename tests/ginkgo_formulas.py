@@ -1,4 +1,4 @@
-"""The three likelihoods of Ginkgo as they are written down. A child is its t, and whether it is a single leaf."""
+"""The four likelihoods of Ginkgo as they are written down. A child is its t, and whether it is a single leaf."""
 
 import math
 
@@ -53,7 +53,28 @@ def literal(t_parent, left, right, rate, root_rate, t_cut, is_root):
     return sum(K + math.log(rate) - math.log(t_parent) - rate * t / t_parent for t, _ in (left, right))
 
 
-FORMULAS = {"ordered": ordered, "symmetric": symmetric, "literal": literal}
+def density(t_parent, left, right, rate, root_rate, t_cut, is_root):
+    rate = root_rate if is_root else rate
+    if t_parent <= t_cut or any(t > t_cut if is_leaf else t <= t_cut for t, is_leaf in (left, right)):
+        return -math.inf
+    P, a, b = (math.sqrt(t) for t in (t_parent, left[0], right[0]))
+    if a + b > P * (1 + 1e-9):
+        return -math.inf
+    log_kappa = math.log(rate) - math.log(-math.expm1(-0.999 * rate))
+
+    def drawn(first, second):
+        s = (P - math.sqrt(first)) ** 2
+        if first >= 0.999 * t_parent or second >= 0.999 * s:
+            return -math.inf
+        return 2 * log_kappa - math.log(t_parent) - rate * first / t_parent - math.log(s) - rate * second / s
+
+    mean = float(np.logaddexp(drawn(left[0], right[0]), drawn(right[0], left[0]))) - math.log(2)
+    product = (P - a - b) * (P + a + b) * (P - a + b) * (P + a - b)
+    momentum = math.sqrt(max(product, 1e-18 * t_parent**2)) / (2 * P)
+    return mean - math.log(4 * math.pi) + math.log(4 * P / momentum)
+
+
+FORMULAS = {"ordered": ordered, "symmetric": symmetric, "density": density, "literal": literal}
 
 
 def log_psi_of(momenta, likelihood, rate, t_cut):

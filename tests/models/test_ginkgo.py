@@ -10,12 +10,13 @@ from ginkgo_formulas import FORMULAS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette import HierarchyPosterior, simulate
 from palmette.hierarchy import Hierarchy
 from palmette.models import Ginkgo
 from palmette.models.particles import check_particles, check_totals
 from palmette.models.split_model import SplitModel
 
-LIKELIHOODS = ["ordered", "symmetric", "literal"]
+LIKELIHOODS = ["ordered", "symmetric", "density", "literal"]
 PAIR = [[5.0, 3.0, 0.0, 0.0], [5.0, -3.0, 0.0, 0.0]]
 
 
@@ -105,7 +106,7 @@ def test_mass_squared_is_exact_to_rounding(momenta):
 @given(momenta=jets(), rate=st.floats(0.1, 20.0), t_cut=st.floats(1e-6, 300.0))
 @settings(deadline=None, max_examples=200)
 def test_score_matches_the_formula_on_every_split(likelihood, momenta, rate, t_cut):
-    root_rate = 2 * rate if likelihood == "symmetric" else rate
+    root_rate = 2 * rate if likelihood in ("symmetric", "density") else rate
     model = Ginkgo(momenta, rate, t_cut, root_rate=root_rate, likelihood=likelihood)
     members = masks_of(model.n_leaves)
     features = {m: cluster_features(model, who) for m, who in members.items()}
@@ -175,7 +176,7 @@ def test_one_leaf_has_an_empty_product():
     assert not any(map(math.isnan, cluster_features(model, [0])))
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", [name for name in LIKELIHOODS if name != "density"])
 @pytest.mark.parametrize("jet", golden.JETS, ids=lambda jet: f"{len(jet.momenta)} leaves")
 def test_golden_jets(jet, likelihood):
     model = Ginkgo(jet.momenta, golden.RATE, golden.T_CUT, likelihood=likelihood)
@@ -264,14 +265,14 @@ def test_t_cut_is_needed_where_it_enters(likelihood):
 
 @pytest.mark.parametrize("likelihood", ["ordered", "literal"])
 def test_root_rate_is_refused_where_it_does_not_enter(likelihood):
-    with pytest.raises(ValueError, match="leave root_rate out, or use likelihood='symmetric'"):
+    with pytest.raises(ValueError, match="leave root_rate out, or use likelihood='density' or 'symmetric'"):
         Ginkgo(PAIR, 1.5, 16.0, root_rate=3.0, likelihood=likelihood)
     assert Ginkgo(PAIR, 1.5, 16.0, root_rate=1.5, likelihood=likelihood).root_rate == 1.5
 
 
 @pytest.mark.parametrize("likelihood", ["Ordered", None, ["ordered"]])
 def test_unknown_likelihoods_are_refused_with_the_choices(likelihood):
-    with pytest.raises(ValueError, match="choose one of 'ordered', 'symmetric', 'literal'"):
+    with pytest.raises(ValueError, match="choose one of 'ordered', 'symmetric', 'density', 'literal'"):
         Ginkgo(PAIR, 1.5, 16.0, likelihood=likelihood)
 
 
@@ -304,3 +305,33 @@ def test_many_jets_are_checked_at_once():
     check_totals(rows, np.array([0, 1, 3]))
     with pytest.raises(ValueError, match="jet 1"):
         check_totals(rows, np.array([0, 2, 3]))
+
+
+def test_the_density_of_momenta_integrates_to_the_probability_of_the_split():
+    # All ways to share the momentum of a parent at rest, points spread evenly over the box that holds them; against how
+    # often the simulator lets it split just once.
+    mass, t_cut, rate = 10.0, 25.0, 1.5
+    rng = np.random.default_rng(0)
+    count = 60_000
+    energy, (x, y, z) = rng.uniform(0, mass, count), rng.uniform(-mass / 2, mass / 2, (3, count))
+    t_left = energy**2 - x**2 - y**2 - z**2
+    t_right = (mass - energy) ** 2 - x**2 - y**2 - z**2
+    values = [
+        math.exp(FORMULAS["density"](mass**2, (left, True), (right, True), rate, rate, t_cut, True))
+        if left >= 0.0 and right >= 0.0 and energy[i] <= mass
+        else 0.0
+        for i, (left, right) in enumerate(zip(t_left.tolist(), t_right.tolist(), strict=True))
+    ]
+    volume = mass * mass**3
+    integral, error = volume * np.mean(values), volume * np.std(values) / math.sqrt(count)
+    jets = simulate.ginkgo(20_000, preset=None, momentum=0.0, mass=mass, rate=rate, t_cut=t_cut, rng=1)
+    share = float((jets.n_leaves == 2).mean())
+    assert abs(integral - share) < 4.0 * math.hypot(error, math.sqrt(share * (1 - share) / 20_000))
+    assert error < 0.02
+
+
+def test_single_particles_are_light_and_other_clusters_heavy_in_the_density():
+    light, heavy = [[5.0, 3.0, 0, 0], [5.0, -3.0, 0, 0]], [[9.0, 3.0, 0, 0], [5.0, -3.0, 0, 0]]
+    for momenta, t_cut, possible in [(light, 16.0, True), (heavy, 16.0, False), (light, 100.0, False)]:
+        posterior = HierarchyPosterior(Ginkgo(momenta, 1.5, t_cut, likelihood="density"))
+        assert (posterior.log_partition > -math.inf) == possible

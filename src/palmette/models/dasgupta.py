@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline
 from palmette.inputs import check_beta, check_finite_total, check_matrix
+from palmette.models.bounds import dasgupta_bound
 from palmette.models.split_model import SeparableModel
 
 __all__ = ["Dasgupta", "average_affinity"]
@@ -43,6 +44,7 @@ class Dasgupta(SeparableModel):
     n_features = 4
     features = staticmethod(_features)
     merge_score = staticmethod(average_affinity)
+    bound = staticmethod(dasgupta_bound)
 
     def __init__(self, similarity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(similarity, "similarity")

@@ -14,117 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline
+from palmette.models import shower_laws as laws
+from palmette.models.mass_bounds import literal_bound, ordered_bound, symmetric_bound
 from palmette.models.particles import check_particles, check_positive, check_totals
 from palmette.models.split_model import SplitModel
-from palmette.numeric import exponential, logarithm
 
 __all__ = ["Ginkgo"]
 
 Floats = npt.NDArray[np.float64]
 
-_INF = math.inf
-_TINY = 1e-60  # the square of the smallest parameter that is accepted
 _LOG_4PI = math.log(4 * math.pi)
-_TOP = 0.999  # the simulator draws children below this share of what their parent leaves them
-_TOUCH = 1 + 1e-9  # √t_L + √t_R = √t_P for parallel particles: rounding must not forbid that they merge
-
-
-@inline
-def _below(x):
-    # 1 − e^{−x}; expm1 only where it is needed, for it costs several times as much.
-    return 1.0 - exponential(-x) if x > 0.01 else -math.expm1(-x)
-
-
-@inline
-def _mass_squared(p):
-    # Rounding leaves ±1e-16 E² for massless particles; below zero it means 0.
-    momentum = math.sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
-    t = (p[0] - momentum) * (p[0] + momentum)
-    return t if t > _TINY else 0.0
-
-
-@inline
-def _ordered_features(theta, n, size, sums, pairs, out):
-    t = _mass_squared(sums)
-    out[0] = math.sqrt(t) if size > 1 else 0.0
-    out[1], out[2] = -_INF, 0.0
-    if size > 1 and t >= theta[4]:
-        out[1] = theta[5] - math.log(t)
-        out[2] = theta[0] / t
-
-
-@inline
-def _ordered_score(theta, parent, left, right):
-    high = max(left[0], right[0])
-    low = min(left[0], right[0])
-    gap = parent[0] - high
-    rest = gap * gap
-    if low > 0.0:
-        if rest == 0.0:
-            return -_INF
-        return (parent[1] - parent[2] * (high * high)) - (logarithm(rest) + theta[0] * (low * low) / rest)
-    below = logarithm(_below(theta[1] / rest))
-    if high > 0.0:
-        return (parent[1] - parent[2] * (high * high)) + (below - theta[2])
-    return theta[3] + 2.0 * below if parent[1] > -_INF else -_INF
-
-
-@inline
-def _symmetric_features(theta, n, size, sums, pairs, out):
-    t = _mass_squared(sums)
-    root = 1 if size == n else 0
-    out[0] = math.sqrt(t)
-    out[1] = t
-    out[2] = theta[root]
-    out[3] = theta[2 + root] if t > theta[4] else -_INF
-
-
-@inline
-def _weight(T, t, rate, t_cut):
-    # A child's law without e^K and without the exponential of its density.
-    return rate / T if t > t_cut else _below(rate * min(T, t_cut) / T)
-
-
-@inline
-def _exponent(T, t, rate, t_cut):
-    return -rate * t / T if t > t_cut else 0.0
-
-
-@inline
-def _symmetric_score(theta, parent, left, right):
-    T, l, r = parent[1], left[1], right[1]  # noqa: E741
-    if parent[3] == -_INF or max(l, r) >= _TOP * T or left[0] + right[0] > _TOUCH * parent[0]:
-        return -_INF
-    rate, t_cut = parent[2], theta[4]
-    rest_l = (parent[0] - left[0]) * (parent[0] - left[0])
-    rest_r = (parent[0] - right[0]) * (parent[0] - right[0])
-    a = _exponent(T, l, rate, t_cut) + _exponent(rest_l, r, rate, t_cut)
-    b = _exponent(T, r, rate, t_cut) + _exponent(rest_r, l, rate, t_cut)
-    weight_a = _weight(T, l, rate, t_cut) * _weight(rest_l, r, rate, t_cut)
-    weight_b = _weight(T, r, rate, t_cut) * _weight(rest_r, l, rate, t_cut)
-    if a < b:
-        a, b, weight_a, weight_b = b, a, weight_b, weight_a
-    return parent[3] + a + logarithm(weight_a + weight_b * exponential(b - a))
-
-
-@inline
-def _literal_features(theta, n, size, sums, pairs, out):
-    t = _mass_squared(sums)
-    out[0] = t
-    out[1], out[2] = -_INF, 0.0
-    if t > 0.0:
-        out[1] = theta[1] - 2.0 * math.log(t)
-        out[2] = theta[0] / t
-
-
-@inline
-def _literal_score(theta, parent, left, right):
-    return parent[1] - parent[2] * (left[0] + right[0])
-
-
-def _log_norm(rate: float) -> float:
-    return -math.log(-math.expm1(-rate))  # K: what truncation adds to the log density
 
 
 class Ginkgo(SplitModel):
@@ -134,7 +33,17 @@ class Ginkgo(SplitModel):
 
         g(T, t) = K + log(λ/T) − λ t/T   for t > 0         g(T, 0) = K + log(1 − e^{−λ t_cut/T})
 
-    and −inf if t_P < t_cut, or if s = 0 < lo. That is `likelihood` "ordered". Two others can be asked for:
+    and −inf if t_P < t_cut, or if s = 0 < lo. That is `likelihood` "ordered". Three others can be asked for:
+
+    "density"
+        the density of the momenta themselves under `palmette.simulate.ginkgo`, history given::
+
+            ψ = ½ [f(t_L, t_R) + f(t_R, t_L)] / 4π · 4 √t_P / |p*|
+            f(a, b) = (κ/t_P) e^{−λ a/t_P} · (κ/s) e^{−λ b/s},   s = (√t_P − √a)²,   κ = λ/(1 − e^{−0.999 λ})
+
+        |p*| is the momentum of the children in the rest frame of their parent; |p*| / 4√t_P is how much of the
+        space of momenta a step in (t_L, t_R, direction) takes. Single particles have t ≤ t_cut and all other
+        clusters more, or ψ = 0. Under it probabilities are calibrated: see "Jets" in the documentation.
 
     "symmetric"
         the mean over both orders of drawing the children, with true masses everywhere. A child with t ≤ t_cut
@@ -176,7 +85,7 @@ class Ginkgo(SplitModel):
         if self._one_rate and self.root_rate != self.rate:
             raise ValueError(
                 f"root_rate is {self.root_rate:g}, but {self.likelihood!r} has one rate for all splits, "
-                f"{self.rate:g}; leave root_rate out, or use likelihood='symmetric'"
+                f"{self.rate:g}; leave root_rate out, or use likelihood='density' or 'symmetric'"
             )
         particles = check_particles(momenta)
         check_totals(particles, np.array([0, len(particles)]))
@@ -203,12 +112,13 @@ class Ginkgo(SplitModel):
 class _Ordered(Ginkgo):
     likelihood = "ordered"
     n_features = 3
-    features = staticmethod(_ordered_features)
-    score = staticmethod(_ordered_score)
+    features = staticmethod(laws.ordered_features)
+    score = staticmethod(laws.ordered_score)
+    bound = staticmethod(ordered_bound)
 
     def _parameters(self) -> list[float]:
         rate, t_cut, log_rate = self.rate, self._cut(), math.log(self.rate)
-        leaves = 2 * _log_norm(rate) - _LOG_4PI
+        leaves = 2 * laws.log_norm(rate) - _LOG_4PI
         return [rate, rate * t_cut, log_rate, leaves, t_cut, leaves + 2 * log_rate]
 
 
@@ -216,26 +126,42 @@ class _Symmetric(Ginkgo):
     likelihood = "symmetric"
     _one_rate = False
     n_features = 4
-    features = staticmethod(_symmetric_features)
-    score = staticmethod(_symmetric_score)
+    features = staticmethod(laws.symmetric_features)
+    score = staticmethod(laws.symmetric_score)
+    bound = staticmethod(symmetric_bound)
 
     def _parameters(self) -> list[float]:
         rates = [self.rate, self.root_rate]
-        return [*rates, *(2 * _log_norm(_TOP * rate) - _LOG_4PI - math.log(2) for rate in rates), self._cut()]
+        return [*rates, *(2 * laws.log_norm(laws.TOP * rate) - _LOG_4PI - math.log(2) for rate in rates), self._cut()]
+
+
+class _Density(Ginkgo):
+    likelihood = "density"
+    _one_rate = False
+    n_features = 4
+    features = staticmethod(laws.density_features)
+    score = staticmethod(laws.density_score)
+
+    def _parameters(self) -> list[float]:
+        rates = [self.rate, self.root_rate]
+        # ½ / 4π · 4 √t_P / |p*| is 1/π · t_P / √(phase space), and t_P cancels.
+        shared = [2 * (laws.log_norm(laws.TOP * rate) + math.log(rate)) - math.log(math.pi) for rate in rates]
+        return [*rates, *shared, self._cut()]
 
 
 class _Literal(Ginkgo):
     likelihood = "literal"
     n_features = 3
-    features = staticmethod(_literal_features)
-    score = staticmethod(_literal_score)
+    features = staticmethod(laws.literal_features)
+    score = staticmethod(laws.literal_score)
+    bound = staticmethod(literal_bound)
 
     def _parameters(self) -> list[float]:
-        return [self.rate, 2 * (_log_norm(self.rate) + math.log(self.rate))]
+        return [self.rate, 2 * (laws.log_norm(self.rate) + math.log(self.rate))]
 
 
 def _variant(likelihood: str) -> type[Ginkgo]:
-    variants = {variant.likelihood: variant for variant in (_Ordered, _Symmetric, _Literal)}
+    variants = {variant.likelihood: variant for variant in (_Ordered, _Symmetric, _Density, _Literal)}
     if not isinstance(likelihood, str) or likelihood not in variants:
         raise ValueError(f"likelihood is {likelihood!r}; choose one of {', '.join(map(repr, variants))}")
     return variants[likelihood]

@@ -52,6 +52,11 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``merge_score(theta, parent, left, right)``
         what greedy agglomeration maximises; `score` unless you say otherwise. Cost models must: the largest log ψ
         of a cost model belongs to the *least* similar pair.
+    ``bound(theta, n, members, additive, pairwise)``
+        at least the largest log potential of a hierarchy over the cluster whose leaves are ``members`` (three or more);
+        `additive` and `pairwise` are the model's whole arrays. It steers `search.a_star`, which is exact with any such
+        bound, and faster the closer it is. Without one every cluster is looked at. It is not inherited by a model that
+        changes `features` or `score`.
     """
 
     _kind = "SplitModel"
@@ -59,9 +64,16 @@ class SplitModel(FeatureModel, HierarchyModel):
         "features": "theta, n, size, sums, pairs, out",
         "score": "theta, parent, left, right",
         "merge_score": "theta, parent, left, right",
+        "bound": "theta, n, members, additive, pairwise",
     }
 
     merge_score: ClassVar[Any] = None
+    bound: ClassVar[Any] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if {"features", "score"} & vars(cls).keys() and "bound" not in vars(cls):
+            cls.bound = None  # what held for another log ψ need not hold for this one
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
         return hierarchy_log_potential(self, hierarchy)
@@ -83,3 +95,11 @@ class SeparableModel(SplitModel):
     n_features = 3
     score = staticmethod(_separable_score)
     may_forbid = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.score is not SeparableModel.score:
+            raise TypeError(
+                f"{cls.__name__} has a score of its own, but that of a SeparableModel follows from its features; "
+                "derive from SplitModel instead"
+            )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline
 from palmette.inputs import check_beta, check_finite_total, check_points
+from palmette.models.bounds import sum_of_squares_bound
 from palmette.models.split_model import SeparableModel
 
 __all__ = ["SumOfSquares"]
@@ -41,6 +42,7 @@ class SumOfSquares(SeparableModel):
 
     features = staticmethod(_features)
     merge_score = staticmethod(_merge_score)
+    bound = staticmethod(sum_of_squares_bound)
 
     def __init__(self, points: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         x = check_points(points)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from palmette._jit import inline
+from palmette.models.bounds import uniform_bound
 from palmette.models.split_model import SeparableModel
 
 __all__ = ["Uniform"]
@@ -26,6 +27,7 @@ class Uniform(SeparableModel):
     """
 
     features = staticmethod(_features)
+    bound = staticmethod(uniform_bound)
 
     def __init__(self, n_leaves: int, *, labels: Sequence[str] | None = None) -> None:
         super().__init__(n_leaves, labels=labels)

@@ -1,0 +1,223 @@
+"""Beam search: agglomeration that keeps many partial forests, not one.
+
+Every step takes each forest of the beam, computes what all merges of two of its clusters bring from their sums, and
+offers them to a pool. The best of the pool are the next beam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, kernel, specialise
+from palmette.hierarchy import Hierarchy
+from palmette.models.split_function import SplitFunction
+from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.progress import Progress
+from palmette.search.forests import (
+    Forests,
+    Ints,
+    Pool,
+    empty,
+    empty_pool,
+    has_room,
+    keep_best,
+    merged,
+    number_clusters,
+    offer,
+    single_leaves,
+)
+from palmette.search.ranking import ranking
+from palmette.search.record import Found
+
+__all__ = ["beam"]
+
+_MOST_MASKED = 63  # leaves in the bit mask of a split function
+_CHUNK = 2e7  # pairs to rank, or triples to compare, in one compiled call: Ctrl-C is heard in between
+
+fill_gains: Any = None  # for a model, put in by `specialise`
+fill_ranks: Any = None
+
+
+def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | None = None) -> Found:
+    """The best of the hierarchies that n − 1 steps of agglomeration reach, `width` forests being kept at each step.
+
+    `width` is n(n − 1)/2 unless given. Forests are ranked by what their merges have brought, Σ log ψ. Where log ψ is a
+    cost, early merges are cheap and that says little, so an optimistic estimate of all that is to come is added:
+
+    Dasgupta
+        with cross weights W and sizes s of the clusters, what remains costs at least Σ_{A,B} W_AB (s_A + s_B) + Σ over
+        triples of (x + y + z − max(x, y, z)), x = W_AB s_C and so on: of three clusters two are joined first, and do
+        not pay for the third. To merge A and B decides the triples that hold both.
+    Correlation, SumOfSquares
+        over a hierarchy the cost is a constant plus Σ κ(S) over all clusters but the root, κ(S) = the repulsion within
+        S, or SSE(S). The parent of C has κ ≥ min_D κ(C ∪ D), and is shared by at most two clusters: what remains is at
+        least half the sum of these, without the two largest, whose parent may be the root.
+
+    Of two forests with the same clusters the one that has brought more is kept. Merges that the model forbids are made
+    when no forest has another one, so a hierarchy always comes out. Without an estimate, width 1 is greedy
+    agglomeration by log ψ. A wider beam is usually better, but need not be. Time is width · n³, for Dasgupta
+    width · n⁴ / 24; memory is width · n.
+
+    >>> import numpy as np
+    >>> from palmette.models import Dasgupta
+    >>> found = beam(Dasgupta(np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0.0]])))
+    >>> found.hierarchy, found.log_potential
+    (Hierarchy.from_newick('((0,1),2);'), -12.0)
+    """
+    if isinstance(model, SplitModel):
+        extension = _compiled(model)
+    elif isinstance(model, SplitFunction):
+        extension = _asking(model)
+    else:
+        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    n = model.n_leaves
+    steps = _search(n, _check_width(width, n), extension, progress)
+    hierarchy = Hierarchy.from_merges(_merges(n, steps), model.labels)
+    return Found(hierarchy, model.log_potential(hierarchy))
+
+
+def _check_width(width: int | None, n: int) -> int:
+    if width is None:
+        return max(1, n * (n - 1) // 2)
+    if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+        raise ValueError(
+            f"width is {width!r}; expected how many forests to keep, a whole number of at least 1, or None"
+        )
+    return int(width)
+
+
+class _Extension(NamedTuple):
+    """extend(forests, first, last, is_forced, pool) offers their merges; returns the forest to go on with."""
+
+    extend: Callable[[Forests, int, int, bool, Pool], int]
+    at_once: Callable[[int], int]  #: how many forests of m clusters in one call
+
+
+@inline
+def _add_up(place, m, additive, pairwise, sums, cross):
+    n, d = additive.shape
+    for x in range(m):
+        for c in range(d):
+            sums[x, c] = 0.0
+        for c in range(pairwise.shape[0]):
+            for y in range(x, m):
+                cross[c, x, y] = 0.0
+    for i in range(n):
+        x = place[i]
+        for c in range(d):
+            sums[x, c] += additive[i, c]
+        for c in range(pairwise.shape[0]):
+            for j in range(i):
+                y = place[j]
+                cross[c, min(x, y), max(x, y)] += pairwise[c, i, j]
+
+
+def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
+    # Comes back early if the pool gets full.
+    n, d = additive.shape
+    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    hashes = np.empty(n, np.uint64)
+    sums, cross, table = np.empty((n, d)), np.empty((pairwise.shape[0], n, n)), np.empty((n + 1, k))
+    gain, rank = np.empty((n, n)), np.empty((n, n))
+    for f in range(first_forest, last_forest):
+        m = number_clusters(forests.slots[f], place, first, sizes, hashes)
+        if not has_room(pool, m):
+            return f
+        if not is_forced:
+            _add_up(place, m, additive, pairwise, sums, cross)
+            fill_gains(theta, n, m, sizes, sums, cross, table, gain)
+            fill_ranks(theta, m, sizes, cross, gain, rank)
+        offer(forests, f, m, first, hashes, gain, rank, is_forced, pool)
+    return last_forest
+
+
+def _compiled(model: SplitModel) -> _Extension:
+    parts = ranking(model)
+    extend_all = specialise(_extend, fill_gains=parts.fill_gains, fill_ranks=parts.fill_ranks)
+    fixed = (model.theta, model.additive, model.pairwise, model.n_features)
+
+    def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
+        return int(extend_all(*fixed, forests, first, last, is_forced, pool))
+
+    def at_once(m: int) -> int:
+        return 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if parts.is_cubic else 5 * m**2)))
+
+    return _Extension(extend, at_once)
+
+
+@kernel
+def _extend_by(gain, forests, f, is_forced, pool):
+    # One forest, whose gains are given as a matrix over its clusters.
+    n = forests.slots.shape[1]
+    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    hashes = np.empty(n, np.uint64)
+    m = number_clusters(forests.slots[f], place, first, sizes, hashes)
+    offer(forests, f, m, first, hashes, gain, gain, is_forced, pool)
+
+
+def _asking(model: SplitFunction) -> _Extension:
+    n = model.n_leaves
+    if n > _MOST_MASKED:
+        raise ValueError(
+            f"the function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {n}; write a SplitModel"
+        )
+
+    def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
+        lowest, place = np.unique(forests.slots[first], return_inverse=True)
+        masks = np.zeros(len(lowest), np.int64)
+        np.add.at(masks, place, 1 << np.arange(n, dtype=np.int64))
+        rows, columns = np.triu_indices(len(masks), 1)
+        gain = np.empty((len(masks), len(masks)))
+        gain[rows, columns] = model.log_potentials(masks[rows], masks[columns])
+        _extend_by(gain, forests, first, is_forced, pool)
+        return first + 1
+
+    return _Extension(extend, lambda m: 1)
+
+
+def _fill(pool: Pool, forests: Forests, width: int, m: int, is_forced: bool, extension: _Extension) -> None:
+    # The best merges of these forests, of m clusters each.
+    empty(pool)
+    forest = 0
+    while forest < len(forests.gained):
+        last = min(forest + extension.at_once(m), len(forests.gained))
+        forest = extension.extend(forests, forest, last, is_forced, pool)
+        if not has_room(pool, m):
+            keep_best(pool, forests, width)
+    keep_best(pool, forests, width)
+
+
+def _search(n: int, width: int, extension: _Extension, progress: bool | None) -> list[tuple[Ints, Ints, Ints]]:
+    # For each step the parent of every forest, and the slots of the two clusters that were joined.
+    forests, pool = single_leaves(n), empty_pool(n, width)
+    bar = Progress(f"searching, n = {n}", float(n - 1), progress)
+    steps = []
+    for m in range(n, 1, -1):
+        _fill(pool, forests, width, m, False, extension)
+        if pool.size[0] == 0:
+            _fill(pool, forests, width, m, True, extension)
+        size = pool.size[0]
+        steps.append((pool.parent[:size].copy(), pool.low[:size].copy(), pool.high[:size].copy()))
+        forests = merged(pool, forests)
+        bar.advance(1.0)
+    bar.close()
+    return steps
+
+
+def _merges(n: int, steps: list[tuple[Ints, Ints, Ints]]) -> npt.NDArray[np.int64]:
+    # Back from the one forest of the last step; slots become numbers of clusters, as `Hierarchy.from_merges` has them.
+    joined = np.empty((n - 1, 2), np.int64)
+    forest = 0
+    for step in range(n - 2, -1, -1):
+        parent, low, high = steps[step]
+        joined[step] = low[forest], high[forest]
+        forest = parent[forest]
+    number = np.arange(n)
+    for step, (one, two) in enumerate(joined.copy()):
+        joined[step] = number[one], number[two]
+        number[one] = n + step
+    return joined

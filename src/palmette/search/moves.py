@@ -1,0 +1,200 @@
+"""Local moves: parts that are worth a survey are regrafted where they gain most; kicks make new ones worth it.
+
+A sub-hierarchy below a cluster can be improved without looking at anything else, so a kick happens inside one cluster:
+a few of its parts go to places drawn at random, then everything near them is regrafted where that is best. What comes
+out is kept unless it is worse. Clusters of all sizes take their turns; small ones cost little.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import kernel
+from palmette.numeric import unit_draw
+from palmette.search.regrafts import Regrafts, best_position
+from palmette.search.tree_state import PLACE, POSITIONS, WORK, ancestor_of_size, copy_tree, regraft, total
+
+__all__ = ["Agenda", "advancer", "keep_better", "queue_all", "round_agenda"]
+
+Ints = npt.NDArray[np.int64]
+
+_KICKS = 100  # in a round
+_SMALLEST = 6.0  # leaves in the cluster that a kick happens in
+_WIDER = 3.0  # how much larger the cluster is in which its consequences are looked for
+_MOST_PARTS = 5  # that one kick displaces
+
+# What is to be done next: how many parts wait, how many have been moved since the last kick; kicks left, parts that the
+# present kick has still to displace, a leaf of the cluster that it happens in, and the size of this cluster.
+_WAITING, _MOVED, _KICKS_LEFT, _PARTS_LEFT, _LEAF, _WINDOW = range(6)
+
+survey: Any = None  # of `Regrafts`, put in by its `make`
+refresh: Any = None
+
+
+class Agenda(NamedTuple):
+    """What a search has still to do; `plan` has an entry for each of the constants above."""
+
+    parts: Ints  # (m,): the first plan[_WAITING] are worth a survey
+    waits: npt.NDArray[np.bool_]  # (m,): whether a node is one of these
+    plan: Ints
+    stream: Ints  # seed, number of the round, how many random numbers have been drawn
+
+
+def round_agenda(m: int, seed: int, number: int, *, displaced: int = 0) -> Agenda:
+    """All there is to do in a round of a hierarchy of m nodes: in round 0 all parts wait, later there are kicks.
+
+    Before everything else, so many parts of the whole hierarchy are displaced.
+    """
+    plan = np.array([0, 0, _KICKS if number else 0, displaced, 0, m])
+    agenda = Agenda(np.arange(m), np.zeros(m, dtype=bool), plan, np.array([seed, number, 0]))
+    if number == 0:
+        queue_all(agenda)
+    return agenda
+
+
+def queue_all(agenda: Agenda) -> None:
+    """Let all parts wait."""
+    agenda.parts[:], agenda.waits[:] = np.arange(len(agenda.parts)), True
+    agenda.plan[_WAITING], agenda.plan[_MOVED] = len(agenda.parts), 0
+
+
+@kernel
+def keep_better(tree, kept):
+    """Make both trees the same as the better one: fewer forbidden splits, then the larger log potential."""
+    impossible, finite = total(tree.log_psi)
+    kept_impossible, kept_finite = total(kept.log_psi)
+    if impossible < kept_impossible or (impossible == kept_impossible and finite >= kept_finite):
+        copy_tree(tree, kept)
+    else:
+        copy_tree(kept, tree)
+
+
+@kernel
+def _draw(stream):
+    stream[2] += 1
+    return unit_draw(stream[0], stream[1], stream[2])
+
+
+@kernel
+def _take(agenda):
+    # One of those that wait, at random.
+    plan, parts = agenda.plan, agenda.parts
+    i = int(_draw(agenda.stream) * plan[_WAITING])
+    plan[_WAITING] -= 1
+    taken = parts[i]
+    parts[i] = parts[plan[_WAITING]]
+    agenda.waits[taken] = False
+    return taken
+
+
+@kernel
+def _add_near(parent, child, v, agenda):
+    # The children of v and of the two clusters above it: what a change at v may have made worth moving.
+    n = (parent.size + 1) // 2
+    for _ in range(3):
+        for c in range(2 if v >= n else 0):
+            part = child[v, c]
+            if not agenda.waits[part]:
+                agenda.waits[part] = True
+                agenda.parts[agenda.plan[_WAITING]] = part
+                agenda.plan[_WAITING] += 1
+        if parent[v] < 0:
+            break
+        v = parent[v]
+
+
+@kernel
+def _note_move(parent, child, moved, sibling, agenda):
+    agenda.plan[_MOVED] += 1
+    if agenda.plan[_MOVED] < 20 * parent.size:  # rounding could let two moves undo each other for ever
+        _add_near(parent, child, parent[moved], agenda)
+        if parent[sibling] >= 0:
+            _add_near(parent, child, parent[sibling], agenda)
+
+
+@kernel
+def _random_leaf(child, size, v, stream):
+    # Below v, each with the same probability.
+    n = (size.size + 1) // 2
+    i = int(_draw(stream) * size[v])
+    while v >= n:
+        first = child[v, 0]
+        if i < size[first]:
+            v = first
+        else:
+            i -= size[first]
+            v = child[v, 1]
+    return v
+
+
+@kernel
+def _random_part(parent, child, size, top, stream):
+    # A leaf below `top`, or one of its ancestors short of it.
+    part = _random_leaf(child, size, top, stream)
+    depth, v = 0, part
+    while parent[v] != top:
+        v = parent[v]
+        depth += 1
+    for _ in range(int(_draw(stream) * (depth + 1))):
+        part = parent[part]
+    return part
+
+
+@kernel
+def _plan_kick(parent, size, agenda):
+    # A cluster, small and large ones alike, and how many of its parts to displace: 1, 2, 3, … with 1/2, 1/4, 1/8, …
+    n = (size.size + 1) // 2
+    plan, stream = agenda.plan, agenda.stream
+    least = _SMALLEST * (n / _SMALLEST) ** _draw(stream) if n > _SMALLEST else float(n)
+    plan[_LEAF] = int(_draw(stream) * n)
+    plan[_WINDOW] = size[ancestor_of_size(parent, size, plan[_LEAF], least)]
+    plan[_KICKS_LEFT] -= 1
+    plan[_MOVED] = 0
+    plan[_PARTS_LEFT] = 1
+    while plan[_PARTS_LEFT] < _MOST_PARTS and _draw(stream) < 0.5:
+        plan[_PARTS_LEFT] += 1
+
+
+@kernel
+def _random_position(walk, stream):
+    # Any but the present one.
+    r, place = walk.counts[POSITIONS], walk.counts[PLACE]
+    return (place + 1 + int(_draw(stream) * (r - 1))) % r
+
+
+def _advance(data, tree, kept, walk, agenda, effort):
+    # One survey after the other, until all is done (True) or the walk has done so much work (False). When nothing is
+    # left to repair, the next kick is given to the better one of `tree` and `kept`.
+    parent, child, size, plan = tree.parent, tree.child, tree.size, agenda.plan
+    while walk.counts[WORK] < effort:
+        if plan[_WAITING] == 0 and plan[_PARTS_LEFT] == 0:
+            keep_better(tree, kept)
+            if plan[_KICKS_LEFT] == 0:
+                return True
+            _plan_kick(parent, size, agenda)
+        displaces = plan[_PARTS_LEFT] > 0
+        if displaces:
+            plan[_PARTS_LEFT] -= 1
+            top = ancestor_of_size(parent, size, plan[_LEAF], plan[_WINDOW])
+            moved = _random_part(parent, child, size, top, agenda.stream)
+        else:
+            moved = _take(agenda)
+            if parent[moved] < 0:
+                continue
+            top = ancestor_of_size(parent, size, parent[moved], _WIDER * plan[_WINDOW])
+        survey(data, tree, walk, moved, top)
+        target = _random_position(walk, agenda.stream) if displaces else best_position(walk)
+        sibling = walk.node[walk.counts[PLACE]]
+        if target != walk.counts[PLACE]:
+            regraft(parent, child, moved, target, walk)
+            refresh(data, tree, walk, moved)
+            _note_move(parent, child, moved, sibling, agenda)
+    return False
+
+
+def advancer(regrafts: Regrafts) -> Any:
+    """The function (data, tree, kept, walk, agenda, effort) that works through an agenda; True if all is done."""
+    return regrafts.make(_advance, survey=regrafts.survey, refresh=regrafts.refresh)
