@@ -1,0 +1,278 @@
+"""The scripts run from the command line to their figures, and what they write is right."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("agg")
+
+import palmette as pal
+
+FOLDER = Path(__file__).parents[2] / "experiments" / "cluster_trellis"
+MODULES = (
+    "common",
+    "figure4",
+    "figure8",
+    "figure8_grown",
+    "samples",
+    "sparse_jets",
+    "sparse_jets_figures",
+    "sparse_jets_runs",
+)
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a script of the folder by name; it finds its neighbours as it does when it is run."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def run(name, out, *arguments):
+    """The script as a command; what it prints, and the files that it leaves."""
+    command = [sys.executable, str(FOLDER / f"{name}.py"), "--out", str(out), *map(str, arguments)]
+    environment = os.environ | {"PYTHONIOENCODING": "utf-8", "MPLBACKEND": "agg"}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, {path.name for path in out.iterdir()}
+
+
+def call(script, out, capsys, *arguments):
+    """The same within this process."""
+    script.main(["--out", str(out), *map(str, arguments)])
+    return capsys.readouterr().out, {path.name for path in out.iterdir()}
+
+
+def write_table(path, each=6):
+    """Three classes far apart, samples without a class like those of the first one, and a missing value."""
+    rng = np.random.default_rng(0)
+    groups = ["x", "y", "z", ""]
+    centres = rng.normal(size=(3, 30))
+    rows = []
+    for row in range(4 * each):
+        values = [f"{v:.4f}" for v in centres[row % 4 % 3] + rng.normal(scale=0.6, size=30)]
+        values[row % 30] = "" if row == 5 else values[row % 30]
+        rows.append([f"s {row}", groups[row % 4], *values])
+    header = ["sample", "class", *(f"gene {k}" for k in range(30))]
+    path.write_text("\n".join(",".join(row) for row in [header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+# Figure 4.
+
+
+def test_linkage_misses_the_optimum_on_the_ladder(tmp_path):
+    text, files = run("figure4", tmp_path / "out", "--numberings", 20)
+    assert files == {"figure4.png", "figure4.txt"}
+    costs = {line[:25].strip(): line.split()[3] for line in text.splitlines() if line.startswith("  scipy")}
+    assert costs["scipy single linkage"] == costs["scipy complete linkage"] == "44.08"
+    assert "optimum, full trellis   40.08" in text
+    assert "There is one hierarchy of the lowest cost; the next cost is 40.12." in text
+
+
+def test_the_costs_of_the_splits_add_up(load):
+    figure4 = load("figure4")
+    w = figure4.ladder()
+    assert np.count_nonzero(w == 1.01) == 8
+    assert np.count_nonzero(w == 1.0) == 12
+    for method in figure4.METHODS:
+        hierarchy = figure4.linked(w, method)
+        parts = map(float, figure4.split_costs(w, hierarchy).values())
+        assert sum(parts) == pytest.approx(figure4.cost(w, hierarchy))
+
+
+# Figure 8.
+
+
+def test_subtypes_without_data(load, tmp_path, capsys):
+    text, files = call(load("figure8"), tmp_path / "out", capsys, "--shares", "0.01", "0.001")
+    assert files == {"figure8.png", "figure8_grown.png", "figure8.txt"}
+    data = pal.datasets.load_numerals()
+    pairs = ~np.eye(12, dtype=bool)
+    affinity = np.zeros((12, 12))
+    affinity[pairs] = np.tan(np.pi / 2 * data.similarity[pairs])
+    affinity[pairs] -= affinity[pairs].mean()
+    post = pal.HierarchyPosterior(pal.models.Correlation(affinity, 20.0, labels=data.labels))
+    assert f"log Z    {post.log_partition:.4f}\n" in text
+    assert f"{-post.log_potential(post.map()) / 20:.4f}          0.0000" in text
+    log_probs = np.array([log_prob for _, log_prob in post.best(200)])
+    tied = int((log_probs > log_probs[0] - 1e-9).sum())
+    assert f"{tied} of all 13,749,310,575 are" in text
+    assert "(exact)" in text
+
+
+def test_subtypes_of_a_table(load, tmp_path, capsys):
+    table = write_table(tmp_path / "table.csv")
+    options = ["--data", table, "--each", 5, "--shares", "0.02", "--draws", 20, "--seed", 1, "--choices", 3]
+    text, files = call(load("figure8"), tmp_path / "out", capsys, *options)
+    assert files == {"figure8.png", "figure8_grown.png", "figure8.txt"}
+    assert "leaves   8;" in text
+    assert "leaves       20" in text
+    assert "standard error" in text
+    assert "with seeds 0 to 2, greedy misses" in text
+    again, _ = call(load("figure8"), tmp_path / "again", capsys, *options)
+    assert again == text
+
+
+def test_samples_are_chosen_class_by_class_and_affinities_are_centred(load, tmp_path):
+    samples_module = load("samples")
+    path = write_table(tmp_path / "table.csv")
+    samples = samples_module.samples_from(path, 2, seed=3)
+    assert samples.classes == ["x"] * 2 + ["y"] * 2 + ["z"] * 2 + [samples_module.NO_CLASS] * 2
+    assert len(set(samples.names)) == 8
+    affinity = samples.affinity
+    assert np.allclose(affinity, affinity.T)
+    assert affinity.sum() == pytest.approx(0.0, abs=1e-9)
+    assert (np.diag(affinity) == 0).all()
+    _, _, values = samples_module.read_table(path)
+    assert values[5, 5] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sample,class\na,b\n", "2 columns"),
+        ("s,c,g,h\na,b,1,2\nd,b,1\n", "'d' has 3 cells"),
+        ("s,c,g,h\na,b,1,1\nd,b,1,2\n", "the same value for all genes"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(load, tmp_path, capsys, text, message):
+    path = tmp_path / "wrong.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        load("figure8").main(["--data", str(path), "--out", str(tmp_path / "out")])
+    assert message in capsys.readouterr().err
+
+
+def test_below_one_split_the_posterior_is_that_of_the_full_trellis_conditioned(load, tmp_path):
+    grown, samples_module = load("figure8_grown"), load("samples")
+    samples = samples_module.samples_from(write_table(tmp_path / "table.csv"), 2, seed=3)
+    model = pal.models.Correlation(samples.affinity, 0.3, labels=samples.names)
+    full = pal.HierarchyPosterior(model)
+    first = full.map().splits()[-1]
+    known = grown.halves(samples, model, full.map())
+    given = full.condition(require=[sorted(part) for part in first if len(part) > 1])
+    assert known.log_partition == pytest.approx(given.log_partition)
+    assert known.log_partition < full.log_partition
+    assert model.log_potential(known.best) == pytest.approx(model.log_potential(full.map()))
+    for row in full.cluster_probabilities(0.01):
+        assert known.probability(row.members) == pytest.approx(given.cluster_probability(row.members), abs=1e-12)
+
+
+def test_best_hierarchies_are_counted(load, tmp_path):
+    grown = load("figure8_grown")
+    attracting = pal.models.Correlation(np.ones((6, 6)) - np.eye(6), 1.0)
+    assert grown.n_best(attracting, None) == pytest.approx(945)  # all of them
+    trellis = pal.SparseTrellis.from_hierarchies(list(pal.HierarchyPosterior(attracting).sample(5, rng=0)))
+    assert grown.n_best(attracting, trellis) == pytest.approx(trellis.count)
+
+
+# Sparse trellises of jets.
+
+
+def test_sparse_trellises_of_jets(load, tmp_path, capsys):
+    options = ["--leaves", 6, "--test", 12, "--train", 60, "--table1", 10]
+    text, files = call(load("sparse_jets"), tmp_path / "out", capsys, *options)
+    pictures = {"figures_7_and_11.png", "log_partition.png", "figure12.png", "figure13.png"}
+    assert files == pictures | {"sparse_jets.txt", "times.txt"}
+    assert "the exact MAP is found on 12 of 12" in text
+    assert "a trellis of beam search hierarchies, leaves by |p|, sparsity" in text
+
+
+def test_the_same_seed_gives_the_same_text(load, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(load("sparse_jets_figures"), "draw_all", lambda *given: None)
+    options = ["--leaves", 5, "--test", 3, "--train", 15, "--preset", "w", "--table1", 3]
+    first, _ = call(load("sparse_jets"), tmp_path / "one", capsys, *options)
+    assert call(load("sparse_jets"), tmp_path / "two", capsys, *options)[0] == first
+    assert call(load("sparse_jets"), tmp_path / "three", capsys, *options, "--seed", 1)[0] != first
+
+
+def test_orders_keep_the_likelihood_and_traversal_makes_intervals(load):
+    runs = load("sparse_jets_runs")
+    jets = runs.simulate(5, 1, leaves=7, seed=2)
+    for event in jets.test:
+        for source in runs.SOURCES:
+            hierarchy = event.hierarchies[source]
+            plain = pal.models.Ginkgo(event.momenta, **jets.law).log_potential(hierarchy)
+            for order in runs.ORDERS:
+                ranks = event.orders[source, order]
+                moved = hierarchy.ranked(ranks)
+                assert pal.models.Ginkgo(event.momenta[ranks], **jets.law).log_potential(moved) == pytest.approx(plain)
+            assert all(max(cluster) - min(cluster) == len(cluster) - 1 for cluster in moved.clusters())
+        assert (np.diff(np.linalg.norm(event.momenta[:, 1:], axis=1)) >= 0).all()
+
+
+def test_the_true_hierarchy_keeps_its_particles(load):
+    runs = load("sparse_jets_runs")
+    (jet,) = pal.simulate.ginkgo(1, preset="qcd", min_leaves=6, max_leaves=6, rng=0)
+    law = {"rate": 1.5, "t_cut": 16.0}
+    event = runs.event(jet, law, np.random.default_rng(0))
+    expected = pal.models.Ginkgo(jet.momenta, **law).log_potential(jet.hierarchy)
+    assert pal.models.Ginkgo(event.momenta, **law).log_potential(event.hierarchies["simulator"]) == pytest.approx(
+        expected
+    )
+
+
+def test_no_jet_is_both_tested_and_trained_on(load):
+    jets = load("sparse_jets_runs").simulate(20, 30, leaves=5, seed=1)
+    seen = {event.momenta.tobytes() for event in jets.train}
+    assert len(seen) == 30
+    assert seen.isdisjoint(event.momenta.tobytes() for event in jets.test)
+
+
+def test_no_trellis_beats_the_full_one_and_more_hierarchies_never_hurt(load):
+    runs = load("sparse_jets_runs")
+    jets = runs.simulate(6, 40, leaves=6, seed=4)
+    exact = runs.reference(jets)
+    assert all((values <= 1e-9).all() for values in exact.others.values())
+    points = runs.curves(jets, exact, [5, 40]).points
+    for few, many in zip(points[::2], points[1::2], strict=True):
+        assert (many.best <= 1e-9).all()
+        assert (many.log_partition <= 1e-9).all()
+        assert (few.best <= many.best + 1e-9).all()
+        assert few.sparsity <= many.sparsity
+    grown = runs.grow(jets, exact, 1e-3)
+    assert np.allclose(grown.best, 0.0, atol=1e-9)
+    assert grown.n_found == 6
+    assert (grown.n_splits <= runs.all_splits(6)).all()
+
+
+def test_the_first_trellis_of_a_sparsity_and_the_first_above_beam_search(load):
+    runs = load("sparse_jets_runs")
+    jets = runs.simulate(4, 60, leaves=5, seed=1)
+    exact = runs.reference(jets)
+    kind = ("simulator", "random")
+    point = runs.at_sparsity(jets, exact, *kind, 0.2)
+    assert jets.trellis(*kind, point.count).sparsity >= 0.2 > jets.trellis(*kind, point.count - 1).sparsity
+    assert runs.at_sparsity(jets, exact, *kind, 2.0).count == 60
+    first = runs.crossing(jets, exact, *kind)
+    assert first.best.mean() > exact.goal or first.count == 60
+    assert first.count == 1 or runs.run_point(jets, exact, *kind, first.count - 1).best.mean() <= exact.goal
+    counts = range(1, 30)
+    assert [runs.fewest(29, lambda k, least=least: k >= least) for least in counts] == list(counts)
+    assert runs.fewest(29, lambda k: False) == 29
+
+
+def test_claims_can_fail(load):
+    runs, jets_script = load("sparse_jets_runs"), load("sparse_jets")
+    jets = runs.simulate(4, 3, leaves=6, seed=4)
+    exact = runs.reference(jets)
+    grown = runs.grow(jets, exact, 1e-3)
+    targets = [runs.run_point(jets, exact, source, "momentum", 3) for source in runs.SOURCES]
+    every = runs.all_splits(6)
+    assert (
+        jets_script.report_claims(targets, exact, grown, every).count("DOES NOT HOLD") == 3
+    )  # too few splits to spare
+    assert jets_script.report_claims(targets, exact, grown, 100 * every).count("DOES NOT HOLD") == 2
