@@ -14,17 +14,24 @@ _INTERVAL = 0.1
 class Progress:
     """``title  42 % ████████░░░░░░░░░░░░  0:12 left``: drawn only on a terminal, only after a second, never on stdout.
 
-    `show` None means: if stderr is a terminal. True draws in any case, False never.
+    `show` None means: if stderr is a terminal. True draws in any case, False never. With a `unit` it also says how many
+    of them are done and how many a second; without a `total` it says nothing else.
     """
 
-    def __init__(self, title: str, total: float, show: bool | None = None) -> None:
+    def __init__(self, title: str, total: float | None, show: bool | None = None, *, unit: str = "") -> None:
         self._title = title
-        self._total = max(float(total), 1.0)
-        self._done = 0.0
+        self._total = None if total is None else max(float(total), 1.0)
+        self._unit = unit
+        self._done = self._skipped = 0.0
         self._begin = time.monotonic()
         self._last = self._begin
         self._show = sys.stderr.isatty() if show is None else show
         self._drawn = False
+
+    def skip(self, amount: float) -> None:
+        """Say that `amount` of the total was there already: it counts as done, but not as work."""
+        self._done += amount
+        self._skipped += amount
 
     def advance(self, amount: float) -> None:
         """Say that `amount` of the total has been done."""
@@ -32,7 +39,7 @@ class Progress:
         now = time.monotonic()
         if self._show and now - self._begin > _PATIENCE and now - self._last > _INTERVAL:
             self._last = now
-            self._draw(now)
+            self._draw(now - self._begin)
 
     def close(self) -> None:
         """Wipe the bar, if there is one."""
@@ -41,13 +48,18 @@ class Progress:
             sys.stderr.flush()
             self._drawn = False
 
-    def _draw(self, now: float) -> None:
-        share = min(self._done / self._total, 1.0)
-        filled = round(20 * share)
-        text = f"{self._title}  {100 * share:3.0f} % {'█' * filled}{'░' * (20 - filled)}"
-        if share > 0:
-            left = round((now - self._begin) * (1 - share) / share)
-            text += f"  {left // 60}:{left % 60:02d} left"
-        sys.stderr.write(f"\r\x1b[K{text}")
+    def _draw(self, seconds: float) -> None:
+        rate = (self._done - self._skipped) / seconds
+        words = [self._title]
+        if self._unit:
+            words.append(f"{self._done:,.0f} {self._unit}, {rate:,.0f} a second")
+        if self._total is not None:
+            share = min(self._done / self._total, 1.0)
+            filled = round(20 * share)
+            words.append(f"{100 * share:3.0f} % {'█' * filled}{'░' * (20 - filled)}")
+            if rate > 0:
+                left = round(max(self._total - self._done, 0.0) / rate)
+                words.append(f"{left // 60}:{left % 60:02d} left")
+        sys.stderr.write(f"\r\x1b[K{'  '.join(words)}")
         sys.stderr.flush()
         self._drawn = True

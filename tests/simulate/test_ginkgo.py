@@ -256,3 +256,13 @@ def test_bad_arguments_are_refused(arguments, message):
 def test_arguments_of_a_wrong_kind_are_refused(arguments):
     with pytest.raises(TypeError, match=next(iter(arguments))):
         ginkgo(**{"n_jets": 3, **arguments})
+
+
+def test_a_stretch_of_jets_is_the_same_stretch_of_the_whole():
+    whole = ginkgo(30, rng=3)
+    part = ginkgo(12, first=10, rng=3)
+    np.testing.assert_array_equal(part.momenta, whole[10:22].momenta)
+    np.testing.assert_array_equal(part.children, whole[10:22].children)
+    assert part.ids["jet"].tolist() == list(range(10, 22))
+    with pytest.raises(ValueError, match="first is -1"):
+        ginkgo(1, first=-1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from palmette._extras import require
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -17,10 +19,7 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for leaf names
 
 def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
     """A new figure of so many inches with Axes side by side; pyplot knows of it, so notebooks show it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("pictures need matplotlib, which is missing: pip install 'palmette[plot]'") from None
+    plt = require("matplotlib.pyplot", "plot")
     figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="compressed", squeeze=False)
     return figure, list(axes[0])
 

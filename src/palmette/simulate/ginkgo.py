@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.hierarchy import Hierarchy
+from palmette.jets.ragged import Jet
+from palmette.jets.simulated import GinkgoJets
 from palmette.models.particles import LARGEST, check_positive
 from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simulate_showers
 
@@ -30,73 +29,6 @@ _PRESETS: dict[str, dict[str, float]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Jet:
-    """The particles of one shower, and how they came about."""
-
-    momenta: Floats  #: (n, 4): E, px, py, pz of each particle
-    children: Ints  #: (n − 1, 2): the true splits; row i holds the children of node n + i
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of particles."""
-        return len(self.momenta)
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """The true hierarchy."""
-        return Hierarchy.from_merges(self.children)
-
-
-@dataclass(frozen=True, eq=False)
-class GinkgoJets(Sequence[Jet]):
-    """Many showers in a few arrays; item i is made on demand, and slices are `GinkgoJets` again."""
-
-    momenta: Floats  #: (N, 4): E, px, py, pz of the particles of all jets, one jet after another
-    offsets: Ints  #: (n_jets + 1,): jet i is the rows offsets[i] to offsets[i + 1]
-    children: Ints  #: (N − n_jets, 2): the true splits of all jets, one jet after another
-    rate: float
-    root_rate: float
-    t_cut: float
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __iter__(self) -> Iterator[Jet]:
-        return (self[i] for i in range(len(self)))
-
-    @overload
-    def __getitem__(self, index: int) -> Jet: ...
-    @overload
-    def __getitem__(self, index: slice) -> GinkgoJets: ...
-    def __getitem__(self, index: int | slice) -> Jet | GinkgoJets:
-        if isinstance(index, slice):
-            return self._gather([self[i] for i in range(len(self))[index]])
-        i = range(len(self))[index]
-        start, stop = self.offsets[i], self.offsets[i + 1]
-        return Jet(self.momenta[start:stop], self.children[start - i : stop - i - 1])
-
-    def _gather(self, jets: list[Jet]) -> GinkgoJets:
-        momenta = np.concatenate([np.empty((0, 4)), *(jet.momenta for jet in jets)])
-        children = np.concatenate([np.empty((0, 2), np.int64), *(jet.children for jet in jets)])
-        sizes = np.array([jet.n_leaves for jet in jets], np.int64)
-        law = {"rate": self.rate, "root_rate": self.root_rate, "t_cut": self.t_cut}
-        return _pack(sizes, momenta, children, law)
-
-    @property
-    def n_leaves(self) -> Ints:
-        """(n_jets,): number of particles of each jet."""
-        return np.diff(self.offsets)
-
-    @property
-    def hierarchies(self) -> list[Hierarchy]:
-        """The true hierarchy of each jet."""
-        return [jet.hierarchy for jet in self]
-
-    def __repr__(self) -> str:
-        return f"GinkgoJets(n_jets={len(self)}, n_particles={len(self.momenta)})"
-
-
 def ginkgo(
     n_jets: int,
     *,
@@ -108,6 +40,7 @@ def ginkgo(
     t_cut: float | None = None,
     min_leaves: int | None = None,
     max_leaves: int | None = None,
+    first: int = 0,
     rng: Any = None,
 ) -> GinkgoJets:
     """`n_jets` independent showers, each with its true hierarchy.
@@ -118,7 +51,8 @@ def ginkgo(
     `root_rate` is `rate` unless given. Showers with fewer than `min_leaves` or more than `max_leaves`
     particles are drawn anew. Leaves are numbered as the shower is walked depth first.
 
-    Jet i depends on the seed, the parameters and i only: asking for more jets does not change the first ones.
+    Jet i depends on the seed, the parameters and i only: asking for more jets does not change the first ones. The jets
+    are `first`, `first` + 1, …, so a million can be made a few thousand at a time.
 
     >>> jets = ginkgo(1000, rng=1)
     >>> jets
@@ -133,21 +67,19 @@ def ginkgo(
     start = _start(values["momentum"], mass)
     fewest = 1 if min_leaves is None else _check_integer("min_leaves", min_leaves, 1)
     most = _UNBOUNDED if max_leaves is None else _check_integer("max_leaves", max_leaves, fewest)
-    n_jets = _check_integer("n_jets", n_jets, 0)
+    n_jets, first = _check_integer("n_jets", n_jets, 0), _check_integer("first", first, 0)
     seed = np.random.default_rng(rng).integers(0, 2**64, dtype=np.uint64)
     rates = np.array([law["root_rate"], law["rate"]])
     parts = []
-    for first in range(0, max(n_jets, 1), _CHUNK):
-        last = min(first + _CHUNK, n_jets)
-        parts.append(simulate_showers(seed, first, last, start, mass**2, rates, law["t_cut"], fewest, most))
-        _check_sizes(first, parts[-1][0])
+    for begin in range(first, first + max(n_jets, 1), _CHUNK):
+        end = min(begin + _CHUNK, first + n_jets)
+        parts.append(simulate_showers(seed, begin, end, start, mass**2, rates, law["t_cut"], fewest, most))
+        _check_sizes(begin, parts[-1][0])
     sizes, momenta, children = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _pack(sizes, momenta, children, law)
-
-
-def _pack(sizes: Ints, momenta: Floats, children: Ints, law: dict[str, float]) -> GinkgoJets:
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return GinkgoJets(read_only(momenta), read_only(offsets), read_only(children), **law)
+    numbers = {"jet": np.arange(first, first + n_jets)}
+    parameters = (law["rate"], law["root_rate"], law["t_cut"])
+    return GinkgoJets(read_only(momenta), read_only(offsets), read_only(children), *parameters, numbers)
 
 
 def _with_preset(preset: str | None, given: dict[str, Any]) -> dict[str, Any]:

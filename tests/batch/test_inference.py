@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 
 import golden
 import numpy as np
@@ -113,7 +114,7 @@ def test_a_users_model_with_its_own_or_a_shared_theta(sizes, seed, shared):
         assert result.map(i) == Hierarchy.from_nested(nested, [str(j) for j in range(sizes[i])])
 
 
-@pytest.mark.parametrize("likelihood", ["ordered", "symmetric", "literal"])
+@pytest.mark.parametrize("likelihood", ["ordered", "symmetric", "density", "literal"])
 def test_jets_match_the_golden_numbers(likelihood):
     jets = [jet.momenta for jet in golden.JETS]
     offsets = np.cumsum([0, *map(len, jets)])
@@ -258,3 +259,68 @@ def test_ragged_arrays_that_do_not_fit_are_refused(offsets, arrays, message):
 def test_bad_numbers_of_threads_are_refused():
     with pytest.raises(ValueError, match="threads is 0"):
         batch.infer([Uniform(2)], threads=0)
+
+
+# Draws.
+
+
+def test_draws_follow_the_posterior():
+    models = [Dasgupta(w, beta=2.0) for w in spread(3, [4, 5, 5])]
+    result = batch.infer(models, n_draws=4000, seed=5)
+    for i, model in enumerate(models):
+        posterior = HierarchyPosterior(model)
+        draws = result.draws(i)
+        counts = Counter(draws)
+        for hierarchy, count in counts.items():
+            p = math.exp(posterior.log_prob(hierarchy))
+            assert abs(count - 4000 * p) < 5.0 * math.sqrt(4000 * p) + 3.0
+        np.testing.assert_allclose(result.drawn_log_probs[i, :50], [posterior.log_prob(h) for h in draws[:50]])
+
+
+@given(same_kind)
+def test_every_draw_is_possible_and_knows_its_probability(problems):
+    result = batch.infer([case.model for case in problems], n_draws=3, seed=1, threads=1)
+    for i, (model, oracle) in enumerate(problems):
+        if oracle.log_z == -np.inf:
+            assert (result.drawn_log_probs[i] == (-np.inf if model.n_leaves > 1 else 0.0)).all()
+            continue
+        assert (result.drawn_log_probs[i] <= 1e-9).all()
+        for hierarchy, log_prob in zip(result.draws(i), result.drawn_log_probs[i], strict=True):
+            known = model.log_potential(hierarchy) - oracle.log_z
+            assert log_prob == pytest.approx(known, abs=problems[i].tolerance)
+
+
+def test_draws_depend_on_seed_and_stream_only():
+    models = [Dasgupta(w) for w in spread(1, [3, 6, 5, 7, 4, 6])]
+    whole = batch.infer(models, n_draws=20, seed=3, threads=2)
+    for first, last in [(0, 2), (2, 6)]:
+        part = batch.infer(models[first:last], n_draws=20, seed=3, streams=range(first, last), threads=1)
+        for i in range(first, last):
+            assert part.draws(i - first) == whole.draws(i)
+            np.testing.assert_array_equal(part.drawn_log_probs[i - first], whole.drawn_log_probs[i])
+    other = batch.infer(models, n_draws=20, seed=4)
+    assert other.draws(3) != whole.draws(3)
+    fewer = batch.infer(models, n_draws=5, seed=3)
+    assert fewer.draws(3) == whole.draws(3)[:5]
+
+
+def test_one_leaf_is_drawn_surely():
+    result = batch.infer([Uniform(1), Uniform(2)], n_draws=2)
+    assert result.drawn_log_probs.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert [h.n_leaves for h in result.draws(0)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"n_draws": -1}, ValueError, "n_draws is -1"),
+        ({"n_draws": 1.5}, TypeError, "n_draws must be a whole number"),
+        ({"seed": -1}, ValueError, "seed is -1"),
+        ({"seed": True}, TypeError, "seed must be a whole number"),
+        ({"streams": [1]}, ValueError, r"streams has shape \(1,\)"),
+        ({"streams": [0.5, 1.0]}, TypeError, "streams must hold integers"),
+    ],
+)
+def test_wrong_numbers_of_draws_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        batch.infer([Uniform(2), Uniform(3)], **arguments)

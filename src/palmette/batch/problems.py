@@ -1,8 +1,4 @@
-"""Many small problems at once: log Z and the best hierarchy of each, in a few compiled calls.
-
-Problems that share a model's functions, such as the jets of one experiment, lie one after the other in ragged arrays;
-a thread takes a slice of them and solves each on its own full trellis. No Python code runs for a single problem.
-"""
+"""Data sets that share a model's functions, such as the jets of one experiment, end to end in ragged arrays."""
 
 from __future__ import annotations
 
@@ -15,20 +11,12 @@ import numpy.typing as npt
 
 from palmette._checks import as_integers
 from palmette._immutable import read_only
-from palmette.errors import ImpossibleData, TrellisTooLarge
-from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
-from palmette.progress import Progress
-from palmette.recursions.batch import batch_kernel
-from palmette.recursions.schedule import Workers, check_threads
 
-__all__ = ["BatchResult", "Problems", "infer"]
+__all__ = ["Problems"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-MOST_LEAVES = 17  # beyond, one problem holds a thread for longer than Ctrl-C should have to wait
-_NANOSECONDS = 5.0  # per 3^n: (3^n)/2 splits of about ten nanoseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,90 +111,6 @@ class Problems:
 
     def __repr__(self) -> str:
         return f"Problems({len(self)} × {repr(self.model).partition('(')[0]}, {self.offsets[-1]} leaves)"
-
-
-@dataclass(frozen=True, eq=False)
-class BatchResult:
-    """What `infer` found: arrays with one entry per problem, and the best hierarchy of any of them on demand.
-
-    The merges of problem i, in SciPy's numbering, are the n_i − 1 rows of `children` from offsets[i] − i on; they
-    are −1 where every hierarchy has probability zero.
-    """
-
-    log_partition: Floats
-    map_log_potential: Floats
-    offsets: Ints
-    children: npt.NDArray[np.int32]
-    labels: tuple[tuple[str, ...], ...] | None = None
-
-    @property
-    def n_leaves(self) -> Ints:
-        """(N,): the number of leaves of each problem."""
-        return np.diff(self.offsets)
-
-    def __len__(self) -> int:
-        return len(self.log_partition)
-
-    def map(self, i: int) -> Hierarchy:
-        """The hierarchy of largest potential of problem i; of equal ones, the lowest mask at the highest split."""
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"problem {i} does not exist; the problems are 0 to {len(self) - 1}")
-        i = int(i) % len(self)
-        if self.log_partition[i] == -np.inf:
-            raise ImpossibleData(f"every hierarchy of problem {i} has probability zero under the model")
-        rows = self.children[self.offsets[i] - i : self.offsets[i + 1] - i - 1]
-        return Hierarchy.from_merges(rows, None if self.labels is None else self.labels[i])
-
-    def __repr__(self) -> str:
-        return f"BatchResult({len(self)} problems)"
-
-
-def infer(
-    problems: Problems | Sequence[SplitModel], *, threads: int | None = None, progress: bool | None = None
-) -> BatchResult:
-    """log Z(X) and the best hierarchy of every problem, each on its full trellis.
-
-    `problems` are models that share their functions (the same class, any data), or a `Problems` record, which needs
-    no Python object for each. Up to 17 leaves each; one leaf gives log Z = 0; a problem in which every hierarchy has
-    probability zero gives −inf. The numbers do not depend on `threads` (None: all processors). `progress` shows a
-    bar on stderr: None means if that is a terminal.
-
-    >>> from palmette.models import Uniform
-    >>> result = infer([Uniform(2), Uniform(4), Uniform(6)])  # exp(log Z) = 1, 3·5, 3·5·7·9
-    >>> result.log_partition.round(3)
-    array([0.   , 2.708, 6.851])
-    >>> result.map(1)
-    Hierarchy.from_newick('(0,(1,(2,3)));')
-    """
-    batch = problems if isinstance(problems, Problems) else Problems.of(problems)
-    sizes = batch.n_leaves
-    _check_sizes(sizes)
-    n = len(batch)
-    result = BatchResult(
-        np.empty(n), np.empty(n), batch.offsets, np.full((int(batch.offsets[-1]) - n, 2), -1, np.int32), batch.labels
-    )
-    p, k = len(batch.model.pairwise), batch.model.n_features
-    pair_offsets = np.concatenate([[0], np.cumsum(p * sizes**2)])
-    kernel = batch_kernel(batch.model)
-    data = (batch.theta, batch.offsets, batch.additive, pair_offsets, batch.pairwise, p, k)
-    out = (result.log_partition, result.map_log_potential, result.children)
-    work = np.asarray(_NANOSECONDS * 3.0**sizes, dtype=np.float64)
-    with Workers(check_threads(threads), Progress(f"{n} problems", float(work.sum()), progress)) as workers:
-        workers.run(lambda first, last: kernel(*data, first, last, *out), work)
-    for array in out:
-        read_only(array)
-    return result
-
-
-def _check_sizes(sizes: Ints) -> None:
-    too_large = np.flatnonzero(sizes > MOST_LEAVES)
-    if len(too_large):
-        i = int(too_large[0])
-        raise TrellisTooLarge(
-            f"problem {i} has {sizes[i]} leaves ({len(too_large)} of {len(sizes)} problems have too many); a batch "
-            f"takes up to {MOST_LEAVES}, since each is solved in one call. Leave those out, and give each to a "
-            f"HierarchyPosterior of its own"
-        )
 
 
 def _check_model(model: object, name: str) -> None:

@@ -1,0 +1,7 @@
+"""Many small problems: in one call, or chunk by chunk in other processes, with results on disk."""
+
+from palmette.batch.inference import BatchResult, infer
+from palmette.batch.problems import Problems
+from palmette.batch.run import Results, run
+
+__all__ = ["BatchResult", "Problems", "Results", "infer", "run"]

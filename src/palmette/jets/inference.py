@@ -1,0 +1,151 @@
+"""Many jets: log Z, the most probable history, draws and searches of each, chunk by chunk, as one table.
+
+A chunk is worth about a second. Jet number i has the random stream i, so nothing depends on how jets were grouped or
+who did the work. A jet that cannot be inferred is a row with an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from palmette._extras import require
+from palmette.batch.engines import Engine
+from palmette.batch.inference import MOST_LEAVES, check_whole
+from palmette.batch.run import run
+from palmette.jets.files import count, stream
+from palmette.jets.ragged import Jets
+from palmette.jets.rows import SEARCHES, Chunk, Inference
+
+__all__ = ["infer"]
+
+_LARGEST = 22  # leaves of one jet: minutes, and half a gigabyte
+_AT_A_TIME = 4096  # jets read from a file
+
+
+def infer(
+    jets: Jets | str | os.PathLike[str] | Iterable[Jets],
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    rate: float,
+    t_cut: float | None = None,
+    root_rate: float | None = None,
+    likelihood: str = "ordered",
+    searches: Sequence[str] = (),
+    n_draws: int = 0,
+    seed: int = 0,
+    max_leaves: int = MOST_LEAVES,
+    geometry: str = "pp",
+    by: str | Sequence[str] | None = None,
+    engine: Engine = None,
+    chunk_seconds: float = 1.0,
+    overwrite: bool = False,
+    progress: bool | None = None,
+) -> Any:
+    """A row for every jet: log Z, the most probable history, `n_draws` exact draws, and what searches find.
+
+    `jets` are `Jets`, a file that `palmette.jets.stream` can read, or any iterable of `Jets`, of which a few are held
+    at a time. The parameters are those of `palmette.models.Ginkgo`. `searches` are some of "greedy", "beam", "kt",
+    "cambridge", "antikt"; the last three need fastjet, and know the `geometry` "pp" or "ee". `by` are the columns of a
+    file that name a jet, as in `palmette.jets.stream`.
+
+    With a `folder`, the table goes there as Parquet parts, and `Results` come back: see `palmette.batch.run` for
+    engines, for how a stopped run goes on, and for `overwrite`. Without one it comes back as a `pyarrow.Table`.
+
+    =====================  ======================================================================================
+    (ids)                  the columns that name the jet
+    n_leaves               number of particles
+    log_partition          log Z: the log likelihood of the particles, summed over histories; −inf if none is possible
+    map_log_potential      log likelihood of the most probable history
+    map                    its merges: 2(n − 1) numbers in SciPy's order, two for each inner node
+    true_log_potential     log likelihood of the true history, if the jets have one; `truth` are its merges
+    greedy_log_potential   … and `greedy` the merges, for each of `searches`
+    draw_log_probs         log-probability of each draw; `draws` are their merges, one draw after another
+    error                  why there is nothing else in this row, or null
+    =====================  ======================================================================================
+
+    A jet becomes an error if a number is not finite or an energy negative, if a particle or the whole has E² < |p|²
+    by more than rounding, or if it has no particles or more than `max_leaves` (up to 22, but three times the work
+    for each).
+
+    >>> import palmette as pal
+    >>> simulated = pal.simulate.ginkgo(3, max_leaves=6, rng=1)
+    >>> table = infer(simulated, rate=1.5, t_cut=16.0, searches=["greedy"])
+    >>> table["n_leaves"].to_pylist()
+    [6, 6, 4]
+    """
+    pyarrow = require("pyarrow", "parquet")
+    if not chunk_seconds > 0:
+        raise ValueError(f"chunk_seconds is {chunk_seconds!r}; expected how long a chunk should take, a number above 0")
+    law = {"rate": rate, "t_cut": t_cut, "root_rate": root_rate, "likelihood": likelihood}
+    work = Inference(
+        tuple(law.items()),
+        _check_searches(searches),
+        check_whole("n_draws", n_draws),
+        check_whole("seed", seed),
+        _check_most(max_leaves),
+        None if engine is None else 1,
+        geometry,
+    )
+    chunks = _chunks(_batches(jets, by), work, 1e9 * chunk_seconds)
+    if folder is None:
+        return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
+    settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
+    settings |= {"geometry": geometry, "chunk_seconds": chunk_seconds}
+    return run(
+        work,
+        chunks,
+        folder,
+        settings=settings,
+        engine=engine,
+        overwrite=overwrite,
+        total=_total(jets),
+        unit="jets",
+        progress=progress,
+    )
+
+
+def _check_searches(searches: Sequence[str]) -> tuple[str, ...]:
+    given = (searches,) if isinstance(searches, str) else tuple(searches)
+    for name in given:
+        if name not in SEARCHES:
+            raise ValueError(f"there is no search {name!r}; choose among {', '.join(map(repr, SEARCHES))}")
+    return given
+
+
+def _check_most(max_leaves: int) -> int:
+    if not 1 <= check_whole("max_leaves", max_leaves) <= _LARGEST:
+        raise ValueError(f"max_leaves is {max_leaves}; a jet is inferred whole, with 1 to {_LARGEST} leaves")
+    return int(max_leaves)
+
+
+def _batches(jets: Jets | str | os.PathLike[str] | Iterable[Jets], by: str | Sequence[str] | None) -> Iterable[Jets]:
+    if isinstance(jets, Jets):
+        return [jets]
+    return stream(jets, _AT_A_TIME, by=by) if isinstance(jets, str | os.PathLike) else jets
+
+
+def _total(jets: Any) -> int | None:
+    if isinstance(jets, Jets):
+        return len(jets)
+    return count(jets) if isinstance(jets, str | os.PathLike) else None
+
+
+def _chunks(batches: Iterable[Jets], work: Inference, nanoseconds: float) -> Iterator[Chunk]:
+    # Every chunk but the last is the shortest one that is worth so much, however the jets were read.
+    first, waiting = 0, None
+    for batch in batches:
+        waiting = batch if waiting is None else Jets.concatenate([waiting, batch])
+        spent = np.cumsum(work.cost(waiting.n_leaves))
+        begin = 0
+        while len(spent) and spent[-1] >= nanoseconds:
+            end = int(np.searchsorted(spent, nanoseconds)) + 1
+            yield Chunk(first, waiting[begin : begin + end])
+            first, begin = first + end, begin + end
+            spent = spent[end:] - spent[end - 1]
+        waiting = waiting[begin:]
+    if waiting is not None and (len(waiting) or first == 0):  # no jets at all: a table without rows, but with columns
+        yield Chunk(first, waiting)

@@ -1,0 +1,280 @@
+"""Many jets end to end: one array of all particles, and where each jet begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._checks import as_integers
+from palmette._immutable import Immutable, read_only
+from palmette.hierarchy import Hierarchy
+
+__all__ = ["Jet", "Jets"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Ids = Mapping[str, npt.NDArray[Any]]
+
+_COLUMNS = "(E, px, py, pz)"
+_NO_TRUTH = "the true splits are not known: these jets came without `children`"
+
+
+@dataclass(frozen=True, eq=False)
+class Jet:
+    """The particles of one jet and, where it is known, how they came about."""
+
+    momenta: Floats  #: (n, 4): E, px, py, pz of each particle
+    children: Ints | None = None  #: (n − 1, 2): the true splits; row i holds the children of node n + i
+    ids: Mapping[str, Any] = field(default_factory=dict)  #: what the jet is called, such as event and jet number
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of particles."""
+        return len(self.momenta)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The true hierarchy."""
+        if self.children is None:
+            raise ValueError(_NO_TRUTH)
+        return Hierarchy.from_merges(self.children)
+
+
+class Jets(Immutable, Sequence[Jet]):
+    """Jet i is the rows offsets[i] to offsets[i + 1] of `momenta`, each (E, px, py, pz).
+
+    `momenta` is (N, 4) and `offsets` (n_jets + 1,), from 0 to N. `ids` has one entry per jet under each name, and is
+    {"jet": 0, 1, …} unless given. `children`, where the truth is known, are the true splits of all jets, one jet
+    after another: n − 1 rows for a jet of n particles. Item i is a `Jet`, made on demand. A slice, a mask (one boolean
+    per jet) and an array of jet numbers give `Jets` again.
+
+    Momenta are not checked: a jet without particles and one with a NaN have their place here, and whoever cannot use
+    them says so.
+
+    >>> jets = Jets([[5, 3, 0, 0], [5, -3, 0, 0], [9, 0, 4, 0]], [0, 2, 3])
+    >>> jets, jets[0].n_leaves
+    (Jets(n_jets=2, n_particles=3), 2)
+    >>> jets[jets.n_leaves < 2].ids["jet"]
+    array([1])
+    """
+
+    momenta: Floats
+    offsets: Ints
+    ids: Ids
+    children: Ints | None
+
+    def __init__(
+        self,
+        momenta: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        ids: Mapping[str, npt.ArrayLike] | None = None,
+        children: npt.ArrayLike | None = None,
+    ) -> None:
+        particles = _check_momenta(momenta)
+        edges = _check_offsets(offsets, len(particles))
+        names = {"jet": np.arange(len(edges) - 1)} if ids is None else ids
+        self.__dict__.update(momenta=particles, offsets=edges, ids=_check_ids(names, len(edges) - 1))
+        self.__dict__["children"] = None if children is None else _check_children(children, self._split_offsets)
+
+    @classmethod
+    def from_list(cls, momenta: Iterable[npt.ArrayLike], ids: Mapping[str, npt.ArrayLike] | None = None) -> Jets:
+        """Jets from one (n_i, 4) array each.
+
+        >>> Jets.from_list([[[5, 3, 0, 0], [5, -3, 0, 0]], [[9, 0, 4, 0]]])
+        Jets(n_jets=2, n_particles=3)
+        """
+        parts = [_check_momenta(part, f"jet {i}") for i, part in enumerate(momenta)]
+        offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+        return Jets(read_only(np.concatenate([np.empty((0, 4)), *parts])), offsets, ids)
+
+    @classmethod
+    def from_awkward(cls, array: Any, ids: Mapping[str, npt.ArrayLike] | None = None) -> Jets:
+        """Jets from an awkward array: one list of records per jet, such as vector's Momentum4D.
+
+        The fields are px, py or pt, phi; pz, eta or theta; E, energy or mass. What else there is, is left out.
+        """
+        from palmette.jets.awkward import from_awkward
+
+        return from_awkward(array, ids)
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Jets]) -> Jets:
+        """The jets of all parts, one after another; they have the truth, or a law, if all parts have the same.
+
+        >>> Jets.concatenate([Jets.from_list([[[5, 3, 0, 0]]])] * 2).ids["jet"]
+        array([0, 0])
+        """
+        every = list(parts)
+        if not every:
+            return Jets.from_list([])
+        if len(every) == 1:
+            return every[0]
+        _check_same_ids(every)
+        splits = [part.children for part in every if part.children is not None]
+        make = every[0]._like if all(part.law == every[0].law for part in every) else Jets
+        return make(
+            read_only(np.concatenate([part.momenta for part in every])),
+            _edges(np.concatenate([part.n_leaves for part in every])),
+            {name: np.concatenate([part.ids[name] for part in every]) for name in every[0].ids},
+            read_only(np.concatenate(splits)) if len(splits) == len(every) else None,
+        )
+
+    @property
+    def law(self) -> dict[str, float] | None:
+        """The parameters of the law that made these jets; None if it is not known."""
+        return None
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether the true splits are known."""
+        return self.children is not None
+
+    @property
+    def n_leaves(self) -> Ints:
+        """(n_jets,): number of particles of each jet."""
+        return np.diff(self.offsets)
+
+    @property
+    def hierarchies(self) -> list[Hierarchy]:
+        """The true hierarchy of each jet."""
+        return [jet.hierarchy for jet in self]
+
+    def to_awkward(self) -> Any:
+        """One list of Momentum4D records per jet, with fields E, px, py, pz; the ids are left out."""
+        from palmette.jets.awkward import to_awkward
+
+        return to_awkward(self)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Jet]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Jet: ...
+    @overload
+    def __getitem__(self, index: slice | npt.NDArray[Any]) -> Self: ...
+    def __getitem__(self, index: int | slice | npt.NDArray[Any]) -> Jet | Self:
+        if isinstance(index, np.ndarray) and index.ndim == 1:
+            return self._gather(np.arange(len(self))[index if index.size else slice(0)])
+        if isinstance(index, slice):
+            first, last, step = index.indices(len(self))
+            return self._range(first, max(first, last)) if step == 1 else self._gather(np.arange(first, last, step))
+        i = range(len(self))[index]
+        rows, splits = slice(*self.offsets[i : i + 2]), slice(*self._split_offsets[i : i + 2])
+        ids = {name: values[i] for name, values in self.ids.items()}
+        return Jet(self.momenta[rows], None if self.children is None else self.children[splits], ids)
+
+    def _range(self, first: int, last: int) -> Self:
+        """Jets `first` to `last` as views."""
+        rows, splits = slice(*self.offsets[[first, last]]), slice(*self._split_offsets[[first, last]])
+        return self._like(
+            self.momenta[rows],
+            read_only(self.offsets[first : last + 1] - self.offsets[first]),
+            {name: values[first:last] for name, values in self.ids.items()},
+            None if self.children is None else self.children[splits],
+        )
+
+    def _gather(self, jets: Ints) -> Self:
+        """These jets, in this order."""
+        return self._like(
+            read_only(self.momenta[_rows_of(self.offsets, jets)]),
+            _edges(self.n_leaves[jets]),
+            {name: values[jets] for name, values in self.ids.items()},
+            None if self.children is None else read_only(self.children[_rows_of(self._split_offsets, jets)]),
+        )
+
+    def _like(self, momenta: Floats, offsets: Ints, ids: Ids, children: Ints | None) -> Self:
+        """Other jets of the same kind."""
+        return type(self)(momenta, offsets, ids, children)
+
+    @cached_property
+    def _split_offsets(self) -> Ints:
+        return _edges(np.maximum(self.n_leaves - 1, 0))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.momenta, self.offsets, dict(self.ids), self.children)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_jets={len(self)}, n_particles={len(self.momenta)})"
+
+
+def _edges(sizes: Ints) -> Ints:
+    return read_only(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
+
+
+def _rows_of(offsets: Ints, jets: Ints) -> Ints:
+    sizes = np.diff(offsets)[jets]
+    starts = offsets[:-1][jets] - (np.cumsum(sizes) - sizes)
+    return np.repeat(starts, sizes) + np.arange(sizes.sum())
+
+
+def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array itself if nobody writes to it, otherwise a copy."""
+    return read_only(array.copy()) if array.flags.writeable else array
+
+
+def _check_momenta(momenta: npt.ArrayLike, name: str = "momenta") -> Floats:
+    try:
+        array = np.asarray(momenta)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different length; expected {_COLUMNS} in each") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be an array of numbers {_COLUMNS}, not {array.dtype}")
+    if array.size == 0 and array.ndim < 3:
+        array = array.reshape(0, 4)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(f"{name} has shape {array.shape}; expected (n, 4): one row {_COLUMNS} per particle")
+    return _own(array.astype(np.float64, copy=False))
+
+
+def _check_offsets(offsets: npt.ArrayLike, n_particles: int) -> Ints:
+    is_final = isinstance(offsets, np.ndarray) and offsets.dtype == np.int64 and not offsets.flags.writeable
+    edges = offsets if is_final else as_integers(offsets, "offsets")
+    assert isinstance(edges, np.ndarray)
+    if edges.ndim != 1 or len(edges) == 0 or edges[0] != 0 or edges[-1] != n_particles:
+        raise ValueError(
+            f"offsets must be a flat array that begins with 0 and ends with the number of particles, {n_particles}; "
+            f"it is {np.array2string(edges, threshold=6)}"
+        )
+    falls = np.flatnonzero(np.diff(edges) < 0)
+    if len(falls):
+        i = int(falls[0])
+        raise ValueError(f"offsets fall from {edges[i]} to {edges[i + 1]} at jet {i}; they must not")
+    return read_only(edges)
+
+
+def _check_ids(ids: Mapping[str, npt.ArrayLike], n_jets: int) -> Ids:
+    found = {}
+    for name, values in ids.items():
+        array = np.asarray(values)
+        if not isinstance(name, str) or array.shape != (n_jets,):
+            raise ValueError(f"ids[{name!r}] has shape {array.shape}; expected one entry for each of {n_jets} jets")
+        found[name] = _own(array)
+    return MappingProxyType(found)
+
+
+def _check_children(children: npt.ArrayLike, split_offsets: Ints) -> Ints:
+    array = np.asarray(children)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"children must hold integers, not {array.dtype}")
+    expected = (int(split_offsets[-1]), 2)
+    if array.shape != expected and (array.size or expected[0]):
+        raise ValueError(f"children has shape {array.shape}; these jets have {expected} splits, n − 1 for n particles")
+    return _own(array.astype(np.int64, copy=False).reshape(expected))
+
+
+def _check_same_ids(parts: list[Jets]) -> None:
+    for part in parts:
+        if set(part.ids) != set(parts[0].ids):
+            raise ValueError(
+                f"these jets are named by {', '.join(part.ids)}, those before by {', '.join(parts[0].ids)}; "
+                f"all parts need the same ids"
+            )

@@ -1,0 +1,211 @@
+"""Tables of many jets: every row is what the single posterior says, whoever did the work and however it was cut."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import palmette as pal
+from palmette.jets import inference
+
+pyarrow = pytest.importorskip("pyarrow")
+
+LAW = {"rate": 1.5, "t_cut": 16.0}
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return pal.simulate.ginkgo(60, max_leaves=8, rng=2)
+
+
+@pytest.fixture(scope="module")
+def table(simulated):
+    return pal.jets.infer(simulated, **LAW, searches=["greedy", "beam"], n_draws=3, seed=5)
+
+
+def hierarchy(merges):
+    return pal.Hierarchy.from_merges(np.array(merges, dtype=int).reshape(-1, 2))
+
+
+def test_every_row_is_what_the_single_posterior_says(simulated, table):
+    assert table.num_rows == 60
+    for jet, row in zip(simulated, table.to_pylist(), strict=True):
+        assert row["error"] is None
+        assert row["n_leaves"] == jet.n_leaves
+        model = pal.models.Ginkgo(jet.momenta, **LAW)
+        posterior = pal.HierarchyPosterior(model)
+        assert row["log_partition"] == pytest.approx(posterior.log_partition, abs=1e-9)
+        assert row["map_log_potential"] == pytest.approx(model.log_potential(posterior.map()), abs=1e-9)
+        assert row["true_log_potential"] == pytest.approx(model.log_potential(jet.hierarchy), abs=1e-9)
+        assert hierarchy(row["truth"]) == jet.hierarchy
+        for name in ("map", "greedy", "beam"):
+            assert model.log_potential(hierarchy(row[name])) == pytest.approx(row[f"{name}_log_potential"], abs=1e-9)
+        assert row["greedy_log_potential"] == pytest.approx(pal.search.greedy(model).log_potential, abs=1e-9)
+        draws = np.array(row["draws"]).reshape(3, -1)
+        for draw, log_prob in zip(draws, row["draw_log_probs"], strict=True):
+            assert posterior.log_prob(hierarchy(draw)) == pytest.approx(log_prob, abs=1e-9)
+
+
+def test_chunks_and_engines_change_nothing(simulated, table, tmp_path):
+    options = {**LAW, "searches": ["greedy", "beam"], "n_draws": 3, "seed": 5}
+    small = pal.jets.infer(simulated, tmp_path / "small", **options, chunk_seconds=1e-3)
+    assert len(small.parts) > 5
+    assert small.table().equals(table)
+    pieces = (simulated[k : k + 7] for k in range(0, 60, 7))
+    assert pal.jets.infer(pieces, **options).equals(table)
+    pool = pal.jets.infer(simulated, tmp_path / "pool", **options, chunk_seconds=1e-2, engine=2)
+    assert pool.table().equals(table)
+
+
+def test_a_stopped_run_ends_with_the_same_table(simulated, table, tmp_path, monkeypatch):
+    options = {**LAW, "searches": ["greedy", "beam"], "n_draws": 3, "seed": 5, "chunk_seconds": 1e-3}
+    real, asked = inference.Inference.__call__, []
+
+    def stop_at_four(self, chunk):
+        asked.append(chunk.first)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return real(self, chunk)
+
+    monkeypatch.setattr(inference.Inference, "__call__", stop_at_four)
+    with pytest.raises(KeyboardInterrupt):
+        pal.jets.infer(simulated, tmp_path / "run", **options)
+    whole = pal.jets.infer(simulated, tmp_path / "run", **options)
+    assert whole.table().equals(table)
+    assert len(asked) == len(set(asked)) + 1
+    with pytest.raises(ValueError, match="another run"):
+        pal.jets.infer(simulated, tmp_path / "run", **{**options, "seed": 6})
+
+
+@pytest.mark.parametrize("name", ["jets.parquet", "jets.csv"])
+def test_files_give_the_same_rows(simulated, table, tmp_path, name):
+    pal.jets.write(simulated, tmp_path / name)
+    found = pal.jets.infer(tmp_path / name, **LAW, n_draws=3, seed=5)
+    for column in ("jet", "n_leaves", "map", "draws"):
+        assert found[column].to_pylist() == table[column].to_pylist()
+    np.testing.assert_allclose(found["log_partition"], table["log_partition"], rtol=1e-12)
+
+
+def test_bad_jets_are_rows_with_an_error():
+    good = pal.simulate.ginkgo(1, max_leaves=4, min_leaves=4, rng=0).momenta
+    nan, negative, spacelike = (good.copy() for _ in range(3))
+    nan[1, 2], negative[2, 0], spacelike[0] = np.nan, -5.0, [1.0, 5.0, 0.0, 0.0]
+    whole = np.array([[5.0, 4.0, 0, 0], [5.0, 5.000001, 0, 0], [1.0, 1.00001, 0, 0]])
+    crowd = pal.simulate.ginkgo(1, preset="w", min_leaves=18, max_leaves=20, rng=1).momenta
+    huge = good * 1e40
+    jets = pal.jets.Jets.from_list(
+        [good, nan, negative, spacelike, np.empty((0, 4)), crowd, good, huge, good[:1], whole]
+    )
+    rows = pal.jets.infer(jets, **LAW, searches=["greedy"], n_draws=2).to_pylist()
+    errors = [row["error"] for row in rows]
+    assert [error is None for error in errors] == [True, False, False, False, False, False, True, False, True, True]
+    words = [
+        "is not finite: number 1",
+        "has negative energy: number 2",
+        "has E² < |p|²",
+        "no particles",
+        "more than 17",
+    ]
+    assert all(word in error for error, word in zip(errors[1:6], words, strict=True))
+    for row in rows:
+        if row["error"] is not None:
+            assert all(row[name] is None for name in ("log_partition", "map", "map_log_potential", "greedy", "draws"))
+    assert rows[0]["log_partition"] == rows[6]["log_partition"]
+    assert rows[8]["log_partition"] == 0.0
+    assert rows[8]["map"] == []
+
+
+def test_jets_without_a_possible_history_say_so():
+    # Two light particles, whose parent would be below t_cut.
+    table = pal.jets.infer(pal.jets.Jets.from_list([[[1.0, 0, 0, 0.9], [1.0, 0, 0.1, 0.9]]]), **LAW, n_draws=1)
+    assert table["log_partition"].to_pylist() == [-math.inf]
+    assert table["map"].to_pylist() == [None]
+    assert table["error"].to_pylist() == [None]
+
+
+@pytest.mark.slow
+def test_larger_jets_go_through_a_posterior_of_their_own():
+    jets = pal.simulate.ginkgo(2, preset="w", min_leaves=18, max_leaves=18, rng=0)
+    model = pal.models.Ginkgo(jets[0].momenta, **LAW)
+    found = pal.jets.infer(jets[:1], **LAW, max_leaves=18, n_draws=2, seed=1).to_pylist()[0]
+    posterior = pal.HierarchyPosterior(model)
+    assert found["log_partition"] == pytest.approx(posterior.log_partition, abs=1e-9)
+    assert hierarchy(found["map"]) == posterior.map()
+    assert len(found["draws"]) == 2 * 2 * 17
+
+
+def test_no_jets_are_an_empty_table(tmp_path):
+    jets = pal.simulate.ginkgo(0)
+    assert pal.jets.infer(jets, **LAW).num_rows == 0
+    results = pal.jets.infer(jets, tmp_path / "run", **LAW)
+    assert results.is_complete
+    assert len(results) == 0
+    assert results.table().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"searches": ["best"]}, ValueError, "there is no search 'best'"),
+        ({"max_leaves": 40}, ValueError, "max_leaves is 40"),
+        ({"n_draws": -1}, ValueError, "n_draws is -1"),
+        ({"rate": -1.0}, ValueError, "rate is -1"),
+        ({"likelihood": "x"}, ValueError, "likelihood is 'x'"),
+        ({"t_cut": None}, ValueError, "needs t_cut"),
+        ({"chunk_seconds": 0.0}, ValueError, "chunk_seconds is 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_read(options, error, message):
+    with pytest.raises(error, match=message):
+        pal.jets.infer("nowhere.parquet", **{**LAW, **options})
+
+
+# Comparisons.
+
+
+def clusters(merges, n):
+    return {frozenset(c) for c in hierarchy(merges).clusters() if 1 < len(c) < n}
+
+
+def test_comparisons_match_their_slow_twin(table):
+    rows = [row for row in table.to_pylist() if row["error"] is None]
+    for found in pal.jets.compare(table):
+        name = "truth" if found.method == "true" else found.method
+        behind = [row["map_log_potential"] - row[f"{found.method}_log_potential"] for row in rows]
+        assert found.jets == len(rows)
+        assert found.behind_map == pytest.approx(np.mean(behind))
+        assert found.spread == pytest.approx(np.std(behind))
+        pairs = [(clusters(row["truth"], row["n_leaves"]), clusters(row[name], row["n_leaves"])) for row in rows]
+        pairs = [(true, own) for true, own in pairs if true]
+        assert found.true_clusters == pytest.approx(
+            sum(len(true & own) for true, own in pairs) / sum(len(true) for true, _ in pairs)
+        )
+        assert found.is_true == pytest.approx(np.mean([true == own for true, own in pairs]))
+        assert found.is_map == pytest.approx(np.mean(np.array(behind) < 1e-8))
+
+
+def test_impossible_histories_are_counted_apart():
+    pytest.importorskip("fastjet")
+    jets = pal.simulate.ginkgo(40, max_leaves=7, rng=1)
+    table = pal.jets.infer(jets, **LAW, searches=["kt", "cambridge", "antikt"])
+    for row in pal.jets.compare(table):
+        assert 0 <= row.impossible <= row.jets
+        assert math.isfinite(row.behind_map)
+        assert row.behind_map >= 0.0
+        assert 0.0 <= row.is_map <= 1.0 - row.impossible / row.jets
+    by_name = {row.method: row for row in pal.jets.compare(table)}
+    assert by_name["kt"].impossible > 0
+
+
+def test_without_truth_nothing_is_said_of_it(simulated, tmp_path):
+    jets = pal.jets.Jets(simulated.momenta, simulated.offsets)
+    results = pal.jets.infer(jets, tmp_path / "run", **LAW, searches=["greedy"], chunk_seconds=1e-3)
+    whole = pal.jets.compare(results)
+    assert [row.method for row in whole] == ["map", "greedy"]
+    assert all(math.isnan(row.true_clusters) for row in whole)
+    for one, two in zip(whole, pal.jets.compare(results.table()), strict=True):
+        assert one[:-2] == pytest.approx(two[:-2])
+    with pytest.raises(ValueError, match=r"a table that jets\.infer made"):
+        pal.jets.compare(pyarrow.table({"x": [1]}))
