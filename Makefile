@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Tests that run at a time.
+JOBS ?= 2
 
 .PHONY: demo test test-quick check lint types format bench clean
 
@@ -10,10 +12,10 @@ demo: $(READY)
 	$(BIN)/python -m palmette.demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS)
 
 test-quick: $(READY)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
 check: lint types test
 
@@ -32,6 +34,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/full_trellis.py
 	$(BIN)/python benchmarks/partition_trellis.py
 	$(BIN)/python benchmarks/small_problems.py
+	$(BIN)/python benchmarks/refine.py
+	$(BIN)/python benchmarks/jets.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }
