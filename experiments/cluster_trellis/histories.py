@@ -101,8 +101,8 @@ def draw(found: Sequence[Calibration]) -> Any:
         line = {"color": colour, "marker": "o", "markersize": 4, "linewidth": 1.3, "label": c.likelihood}
         axes[0].errorbar(c.expected[seen], c.observed[seen], c.error[seen], elinewidth=1.0, **line)
         axes[1].plot(c.expected[seen], ((c.observed - c.expected) / np.maximum(c.error, 1e-12))[seen], **line)
-    axes[0].set(xlabel="probability of a cluster", ylabel="share that is true", xlim=(0, 1), ylim=(0, 1))
-    axes[1].set(xlabel="probability of a cluster", ylabel="difference, in standard errors", xlim=(0, 1))
+    axes[0].set(xlabel="probability of a cluster", ylabel="share that is true", xlim=(0, 1.03), ylim=(0, 1.03))
+    axes[1].set(xlabel="probability of a cluster", ylabel="difference, in standard errors", xlim=(0, 1.03))
     axes[0].legend(frameon=False, fontsize=9, title="likelihood", title_fontsize=9)
     for ax in axes:
         frame(ax)

@@ -57,18 +57,14 @@ def draw_evidence(table: Any) -> Any:
     marks = ax.scatter(best, log_z, c=leaves, s=5, cmap="viridis", vmin=4.5, vmax=10.5, linewidths=0)
     ends = np.array([best.min(), best.max()])
     ax.plot(ends, ends, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    ax.annotate(
-        "log Z = log likelihood of the MAP", (ends[1], ends[1]), (-4, -12), textcoords="offset points", **_RIGHT
-    )
+    words = {"ha": "left", "va": "top", "fontsize": 8.5, "color": INK, "textcoords": "offset points"}
+    ax.annotate("log Z = log likelihood of the MAP", (ends.mean(), ends.mean()), (8, -4), **words)
     ax.set_xlabel("log likelihood of the most probable history")
     ax.set_ylabel("log Z")
     frame(ax)
     bar = figure.colorbar(marks, ax=ax, ticks=range(5, 11), label="leaves")
     bar.outline.set_linewidth(0.6)
     return figure
-
-
-_RIGHT = {"ha": "right", "va": "top", "fontsize": 8.5, "color": INK}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

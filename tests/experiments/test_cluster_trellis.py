@@ -20,12 +20,15 @@ FOLDER = Path(__file__).parents[2] / "experiments" / "cluster_trellis"
 MODULES = (
     "common",
     "figure4",
+    "figure6",
     "figure8",
     "figure8_grown",
+    "histories",
     "samples",
     "sparse_jets",
     "sparse_jets_figures",
     "sparse_jets_runs",
+    "table1",
 )
 
 
@@ -276,3 +279,58 @@ def test_claims_can_fail(load):
         jets_script.report_claims(targets, exact, grown, every).count("DOES NOT HOLD") == 3
     )  # too few splits to spare
     assert jets_script.report_claims(targets, exact, grown, 100 * every).count("DOES NOT HOLD") == 2
+
+
+# Many jets.
+
+
+def test_the_likeliest_histories_of_many_jets(load, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    text, files = call(load("table1"), tmp_path / "out", capsys, "--jets", 300)
+    assert files == {"figure5.png", "table1.txt"}
+    rows = [line.split() for line in text.splitlines() if line.startswith(("  MAP -", "  beam -"))]
+    means = {" ".join(row[:3]): float(row[3]) for row in rows}
+    printed = {"MAP - beam": 0.4, "MAP - greedy": 1.5, "beam - greedy": 1.1}
+    assert means.keys() == printed.keys()
+    assert all(abs(means[name] - mean) < 0.3 for name, mean in printed.items())
+    assert means["MAP - greedy"] == pytest.approx(means["MAP - beam"] + means["beam - greedy"], abs=0.002)
+
+
+def test_draws_of_one_history_follow_the_exact_law(load, tmp_path, capsys):
+    figure6 = load("figure6")
+    text, files = call(figure6, tmp_path / "out", capsys, "--draws", 5000)
+    assert files == {"figure6.png", "figure6.txt"}
+    words = text.split("chi squared")[1].split()
+    statistic, freedom = float(words[0]), float(words[2])
+    assert statistic < freedom + 5.0 * np.sqrt(2.0 * freedom)
+    probabilities = np.full(10, 0.1)
+    assert figure6.chi_squared(probabilities, np.full(10, 100.0)) == (0.0, 9)
+    assert figure6.chi_squared(probabilities, np.r_[1000.0, np.zeros(9)])[0] == pytest.approx(9000.0)
+
+
+def test_probabilities_of_the_simulator_are_calibrated_and_others_are_not(load):
+    histories = load("histories")
+    jets = pal.simulate.ginkgo(700, min_leaves=5, max_leaves=8, rng=1)
+    right, wrong = (histories.calibrate(jets, likelihood) for likelihood in ("density", "symmetric"))
+    assert right.chi_squared < 25.0  # by chance once in two hundred
+    assert wrong.chi_squared > 27.0
+    assert right.count.sum() == pytest.approx(wrong.count.sum(), rel=0.1)
+    assert (right.observed <= 1.0).all()
+
+
+def test_a_table_and_a_picture_of_true_histories(load, tmp_path, capsys):
+    pytest.importorskip("fastjet")
+    text, files = call(load("histories"), tmp_path / "out", capsys, "--jets", 60)
+    assert files == {"calibration.png", "histories.txt"}
+    assert text.count("antikt") == 2
+    assert "chi squared of the ten bins" in text
+
+
+def test_residuals_of_independent_jets_have_the_expected_spread(load):
+    histories = load("histories")
+    rng = np.random.default_rng(0)
+    probable = rng.random((4000, 10)) * np.arange(1, 11) / 10
+    true = (rng.random((4000, 10)) < probable).astype(float)
+    count = np.full(10, 4000.0)
+    assert histories.summarised("x", count, probable, true).chi_squared < 30.0
+    assert histories.summarised("x", count, probable * 0.9, true).chi_squared > 100.0
