@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from palmette import batch
+from palmette import batch, simulate
+from palmette.jets import infer as infer_jets
 
 pytest.importorskip("pyarrow")
 dask = pytest.importorskip("dask")
@@ -59,3 +60,12 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, serial, tmp_path):
         assert results.table().equals(serial)
         client.wait_for_workers(2, timeout=30)
         assert set(client.run(os.getpid).values()) != set(processes)
+
+
+def test_jets_on_a_cluster_are_the_same_table(cluster, tmp_path):
+    jets = simulate.ginkgo(80, max_leaves=7, rng=0)
+    options = {"rate": 1.5, "t_cut": 16.0, "searches": ["greedy"], "n_draws": 2, "chunk_seconds": 0.01}
+    with distributed.Client(cluster) as client:
+        found = infer_jets(jets, tmp_path, **options, engine=client)
+    assert len(found.parts) > 1
+    assert found.table().equals(infer_jets(jets, **options))
