@@ -1,6 +1,6 @@
 """Inference over whole distributions of clusterings."""
 
-from palmette import batch, datasets, evaluate, interop, jets, likelihoods, models, plot, search, simulate
+from palmette import batch, coalescent, datasets, evaluate, interop, jets, likelihoods, models, plot, search, simulate
 from palmette._version import __version__
 from palmette.errors import ImpossibleData, TrellisTooLarge
 from palmette.hierarchy import Hierarchy
@@ -23,6 +23,7 @@ __all__ = [
     "TrellisTooLarge",
     "__version__",
     "batch",
+    "coalescent",
     "datasets",
     "evaluate",
     "interop",

@@ -24,6 +24,7 @@ from palmette.labels import (
     describe_cluster,
     leaf_index,
     leaf_number,
+    leaf_numbers,
     name_leaves,
     read_clusters,
 )
@@ -287,6 +288,26 @@ class Hierarchy(RootedTree):
             )
         return self._renumbered(given.astype(np.int64), tuple(map(str, range(self.n_leaves))))
 
+    def restricted(self, leaves: Iterable[int | str]) -> "Hierarchy":
+        """The hierarchy of these leaves (numbers or labels) alone: every cluster without the others, if two are left.
+
+        The leaves keep their order, and every node that stays keeps its height. Branch lengths that were read are added
+        up over the nodes that go. Support says nothing about the smaller clusters, so it is left out.
+
+        >>> Hierarchy.from_newick("(((a,b),c),(d,e));").restricted(["a", "c", "e"])
+        Hierarchy.from_newick('((a,c),e);')
+        """
+        kept = sorted(leaf_numbers(leaves, self._leaf_index))
+        if not kept:
+            raise ValueError("no leaves were given; a hierarchy has at least one")
+        nodes, parents, lengths = _restrict(self.parents, kept, self._lengths)
+        return Hierarchy.from_parents(
+            parents,
+            [self.labels[leaf] for leaf in kept],
+            None if self._heights is None else self._heights[nodes],
+            branch_lengths=lengths,
+        )
+
     def _renumbered(self, order: Ints, names: tuple[str, ...]) -> "Hierarchy":
         inner = np.arange(self.n_leaves, self.n_nodes)
         old, new = np.concatenate((order, inner)), np.concatenate((np.argsort(order), inner))
@@ -329,6 +350,33 @@ class Hierarchy(RootedTree):
 
 def _rebuild(links: tuple[Ints, Ints, Ints], labels: tuple[str, ...], *values: Floats | None) -> Hierarchy:
     return Hierarchy._make(Links(*links), labels, *values)
+
+
+def _restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[Ints, Ints, Floats | None]:
+    # The nodes that stay, the parents of these among themselves, and the lengths of the branches to them.
+    above = parents.tolist()
+    parts = [0] * len(above)  # how many children have a kept leaf below them
+    for leaf in kept:
+        parts[leaf] = 2
+    for node, parent in enumerate(above[:-1]):
+        parts[parent] += parts[node] > 0
+    stays = np.array(parts) > 1
+    nearest = np.append(np.where(stays, np.arange(len(above)), -1), -1)  # the last entry is what parent −1 points at
+    total = np.full(len(above), np.nan) if lengths is None else lengths.copy()
+    for node in range(len(above) - 2, -1, -1):
+        if not stays[above[node]]:
+            total[node] = _joined_length(total[node], total[above[node]])
+        if not stays[node]:
+            nearest[node] = nearest[above[node]]
+    nodes = np.flatnonzero(stays)
+    numbers = np.append(np.cumsum(stays) - 1, -1)
+    total[nodes[-1]] = np.nan
+    return nodes, numbers[nearest[parents[nodes]]], None if lengths is None else total[nodes]
+
+
+def _joined_length(lower: float, upper: float) -> float:
+    # A length that is missing counts as 0 beside one that is not.
+    return upper if np.isnan(lower) else lower if np.isnan(upper) else lower + upper
 
 
 def _refuse_leaves(numbers: list[int], names: tuple[str, ...]) -> NoReturn:

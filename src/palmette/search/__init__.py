@@ -1,6 +1,7 @@
 """Searches: one good clustering, where all of them are too many, and a proof of how good it is where there is one."""
 
 from palmette.search.a_star import Proved, a_star
+from palmette.search.bayesian import BayesianFound, bayesian
 from palmette.search.beam import beam
 from palmette.search.coverage import uncovered
 from palmette.search.cuts import best_cut
@@ -11,10 +12,12 @@ from palmette.search.record import Found, FoundPartition
 from palmette.search.refine import refine
 
 __all__ = [
+    "BayesianFound",
     "Found",
     "FoundPartition",
     "Proved",
     "a_star",
+    "bayesian",
     "beam",
     "best_cut",
     "greedy",

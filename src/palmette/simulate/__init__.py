@@ -1,5 +1,6 @@
 """Simulators: data whose hierarchy is known."""
 
+from palmette.simulate.coalescent import CoalescentDraw, coalescent
 from palmette.simulate.ginkgo import GinkgoJets, Jet, ginkgo
 
-__all__ = ["GinkgoJets", "Jet", "ginkgo"]
+__all__ = ["CoalescentDraw", "GinkgoJets", "Jet", "coalescent", "ginkgo"]

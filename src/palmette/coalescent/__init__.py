@@ -1,0 +1,38 @@
+"""Coalescents: histories of lineages that meet, as a prior on hierarchies with heights, and processes along them."""
+
+from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.clusters import flat_clusters, log_ratios
+from palmette.coalescent.estimate import estimate_rate, estimate_scale, estimate_sites, fit, sample_covariance
+from palmette.coalescent.greedy import FoundHistory, greedy
+from palmette.coalescent.joint import log_joint, log_likelihood, log_prior
+from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.predict import impute, log_predictive_entry, place, predict
+from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.sites import IndependentSites
+from palmette.coalescent.smc import smc
+
+__all__ = [
+    "Brownian",
+    "CoalescentDraws",
+    "FoundHistory",
+    "Gaussian",
+    "IndependentSites",
+    "Prepared",
+    "Process",
+    "estimate_rate",
+    "estimate_scale",
+    "estimate_sites",
+    "fit",
+    "flat_clusters",
+    "greedy",
+    "impute",
+    "log_joint",
+    "log_likelihood",
+    "log_predictive_entry",
+    "log_prior",
+    "log_ratios",
+    "place",
+    "predict",
+    "sample_covariance",
+    "smc",
+]

@@ -1,0 +1,119 @@
+"""Flat clusters of a history: where the data of two lineages are better explained together than apart.
+
+    log ratio of an event = log Z + h(new) − h(left) − h(right)
+
+where h(b) is the log density of a lineage's data if its own state came from the root's distribution. So it is the
+log of p(all data below | the two met here) over p(left) p(right), a number without units: h takes out those of Z, also
+where the two know different entries. In equilibrium (independent sites) h is 0, and the ratio is log Z itself. A flat
+root has no density to compare with; there h is Gaussian, with the mean and the variance of the data. The states of
+lineages that wander come from it at their own events, so that these ratios add up to that of the whole history.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import specialise
+from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.joint import evaluate_events
+from palmette.coalescent.process import Prepared, Process
+from palmette.hierarchy import Hierarchy
+from palmette.inputs import check_points
+from palmette.partition import Partition
+from palmette.search.bayesian import first_clusters
+
+__all__ = ["flat_clusters", "log_ratios"]
+
+Floats = npt.NDArray[np.float64]
+
+log_root: Any = None  # a process's, put in by `specialise`
+
+
+def flat_clusters(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process, threshold: float = 0.0) -> Partition:
+    """From the root down, the first clusters whose event has a log ratio above `threshold`; leaves where there is none.
+
+    Row i of x belongs to leaf i, and heights are ages. The higher the threshold, the more clusters: each partition
+    refines those of lower thresholds.
+
+    >>> from palmette.coalescent import IndependentSites
+    >>> x = [[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 1]]
+    >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.9])
+    >>> flat_clusters(x, history, IndependentSites(1.0, [[0.5, 0.5]] * 4))
+    Partition([0, 0, 1])
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.integer | np.floating):
+        raise TypeError(f"threshold must be a number, not {threshold!r}")
+    if np.isnan(threshold):
+        raise ValueError("threshold is NaN; give a number, 0 for as likely together as apart")
+    return first_clusters(hierarchy, log_ratios(x, hierarchy, process) > threshold)
+
+
+def log_ratios(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> Floats:
+    """(n − 1,): log p(data below | the two lineages met here) − log p(left) − log p(right), for each inner node.
+
+    For `Brownian` motion with a flat root, or one without variance, the states of lineages on their own come from
+    N(μ, κΛ) with κ the variance of the data in units of Λ, and μ the mean of the data (or of the root). inf where
+    identical lineages meet at distance 0, −inf where different ones do.
+
+    >>> from palmette.coalescent import Brownian
+    >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.9])
+    >>> log_ratios([[0.0], [0.1], [2.0]], history, Brownian()).round(3)
+    array([ 0.934, -0.43 ])
+    """
+    if not isinstance(process, Process):
+        raise TypeError(f"process must be a Process, such as palmette.coalescent.Brownian(), not {process!r}")
+    if isinstance(process, Brownian):
+        process = _with_density(process, x)
+    prepared = process.prepare(x)
+    events = evaluate_events(prepared, hierarchy)
+    h = _log_roots(prepared, events.messages)
+    together = _add(events.log_z, h[prepared.n_leaves :])
+    apart = _add(*h[hierarchy.children].T)
+    with np.errstate(invalid="ignore"):
+        return np.where(together > -np.inf, np.where(together == apart, 0.0, together - apart), -np.inf)
+
+
+def _add(one: Floats, two: Floats) -> Floats:
+    # −inf wins over inf, as in the log likelihood.
+    with np.errstate(invalid="ignore"):
+        return np.where((one == -np.inf) | (two == -np.inf), -np.inf, one + two)
+
+
+def _root_of_each(theta, messages, out):
+    for v in range(out.size):
+        out[v] = log_root(theta, messages[v])
+
+
+def _log_roots(prepared: Prepared, messages: Floats) -> Floats:
+    out = np.empty(len(messages))
+    specialise(_root_of_each, log_root=prepared.kind.log_root)(prepared.theta, messages, out)
+    return out
+
+
+def _with_density(process: Brownian, x: npt.ArrayLike) -> Brownian:
+    # The same process with a root that has a density; its variance is that of the data where it has none.
+    if isinstance(process.root, Gaussian) and process.root.variance > 0.0:
+        return process
+    process.prepare(x)  # complains about x, if there is reason to
+    points = check_points(x, "x", missing=True)
+    counts = (~np.isnan(points)).sum(axis=0)
+    centre = np.nansum(points / np.maximum(counts, 1), axis=0)
+    mean = process.root.mean if isinstance(process.root, Gaussian) else centre
+    return Brownian(process.rate, Gaussian(mean, _variance(points - centre, process.rate)), process.leaf_variance)
+
+
+def _variance(centred: Floats, rate: Floats) -> float:
+    # The mean square per entry in units of Λ; by its diagonal where entries are missing.
+    is_missing = np.isnan(centred)
+    if rate.ndim == 2 and not is_missing.any():
+        white = np.linalg.solve(np.linalg.cholesky(rate), centred.T).T
+    else:
+        white = centred / np.sqrt(np.diag(rate) if rate.ndim == 2 else rate)
+    told = (~is_missing).sum(axis=0) > 1  # by a column
+    if not told.any():
+        return 1.0
+    variance = float(np.mean(np.nanmean(white[:, told] ** 2, axis=0)))
+    return variance if variance > 0.0 else 1.0

@@ -1,0 +1,148 @@
+"""log p(x, history) = log p(history) + log p(x | history), with Kingman's coalescent as the prior of histories.
+
+A *history* is a binary hierarchy whose heights are ages: leaves at 0, and an *event* at each inner node, where two
+lineages meet. With m lineages left, any two of them meet at rate 1, so the next event comes at rate c = m(m − 1)/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import specialise
+from palmette.coalescent.process import Prepared, Process
+from palmette.hierarchy import Hierarchy
+
+__all__ = ["Events", "ages_of", "evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log"]
+
+Floats = npt.NDArray[np.float64]
+
+meet: Any = None  # a process's, put in by `specialise`, as are all of these
+log_z: Any = None
+join: Any = None
+log_root: Any = None
+
+_ROUNDING = 1e-9  # of the age of the root: what text formats and sums of branch lengths leave
+
+
+def log_prior(hierarchy: Hierarchy) -> float:
+    """−Σ_i c_i δ_i: the density of the n-coalescent at this history; δ_i is the time between events, c_i = C(n−i+1, 2).
+
+    It is a density in the durations, over histories with the order of their events, and integrates to 1 over them.
+
+    >>> log_prior(Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.5, 2.0]))  # −3 · 0.5 − 1 · 1.5
+    -3.0
+    """
+    ages = np.sort(ages_of(hierarchy)[hierarchy.n_leaves :])
+    lineages = np.arange(hierarchy.n_leaves, 1, -1)
+    rates = lineages * (lineages - 1) / 2
+    return -float(rates @ np.diff(ages, prepend=0.0)) + 0.0
+
+
+def log_likelihood(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> float:
+    """log p(x | history) = Σ log Z over the events + the root's factor + constants; row i of x belongs to leaf i.
+
+    −inf where lineages that differ meet at distance 0. inf where only identical ones do: densities have no upper bound
+    there, unless the process has a leaf variance.
+
+    >>> import palmette.coalescent as coalescent
+    >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.4])
+    >>> round(log_likelihood([[0.0], [0.1], [1.0]], history, coalescent.Brownian()), 6)
+    -1.515984
+    """
+    prepared = process.prepare(x)
+    events = evaluate_events(prepared, hierarchy)
+    return total_log([*events.log_z, events.log_root, prepared.log_constant])
+
+
+def log_joint(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> float:
+    """log p(x, history) = `log_prior` + `log_likelihood`.
+
+    >>> import palmette.coalescent as coalescent
+    >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.4])
+    >>> round(log_joint([[0.0], [0.1], [1.0]], history, coalescent.Brownian()), 6)
+    -2.115984
+    """
+    return total_log([log_prior(hierarchy), log_likelihood(x, hierarchy, process)])
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """What passing messages from the leaves to the root leaves behind.
+
+    ``log_z`` (n − 1,): log Z of the event at each inner node; ``messages`` (2n − 1, n_message): of each node's lineage;
+    ``log_root``: the factor of the last one.
+    """
+
+    log_z: Floats
+    messages: Floats
+    log_root: float
+
+
+def evaluate_events(prepared: Prepared, hierarchy: Hierarchy) -> Events:
+    """log Z of every event of a history, and the message of every lineage: one pass, children before parents."""
+    n = prepared.n_leaves
+    if hierarchy.n_leaves != n:
+        raise ValueError(f"the hierarchy has {hierarchy.n_leaves} leaves but the data have {n} rows; row i is leaf i")
+    ages = ages_of(hierarchy)
+    messages = np.empty((2 * n - 1, prepared.n_message))
+    messages[:n] = prepared.leaves
+    log_zs = np.empty(n - 1)
+    kind = prepared.kind
+    functions = {name: getattr(kind, name) for name in ("meet", "log_z", "join", "log_root")}
+    children = np.ascontiguousarray(hierarchy.children)
+    root = specialise(_pass, **functions)(prepared.theta, children, ages, messages, prepared.n_meeting, log_zs)
+    return Events(log_zs, messages, float(root))
+
+
+def _pass(theta, children, ages, messages, n_meeting, log_zs):
+    n = children.shape[0] + 1
+    meeting = np.empty(n_meeting)
+    for i in range(n - 1):
+        left, right, age = children[i, 0], children[i, 1], ages[n + i]
+        l_left, l_right = age - ages[left], age - ages[right]
+        meet(theta, messages[left], messages[right], meeting)
+        log_zs[i] = log_z(theta, meeting, l_left + l_right)
+        join(theta, messages[left], l_left, messages[right], l_right, messages[n + i])
+    return log_root(theta, messages[2 * n - 2])
+
+
+def ages_of(hierarchy: Hierarchy) -> Floats:
+    """The age of every node, (2n − 1,): the heights, checked; what is out of order by rounding is put right."""
+    if not isinstance(hierarchy, Hierarchy):
+        raise TypeError(f"expected a Hierarchy with heights, not {hierarchy!r}")
+    n = hierarchy.n_leaves
+    if not hierarchy.is_binary:
+        raise ValueError("the hierarchy is not binary; in a coalescent two lineages meet at a time")
+    if n == 1:
+        return np.zeros(1)
+    if hierarchy.branch_lengths is None:
+        raise ValueError("the hierarchy has no heights; give the age of each event, e.g. from_merges(…, heights=…)")
+    ages = np.array(hierarchy.heights)
+    slack = _ROUNDING * np.abs(ages).max()
+    if np.abs(ages[:n]).max() > slack:
+        leaf = int(np.argmax(np.abs(ages[:n])))
+        raise ValueError(f"leaf {leaf} has height {ages[leaf]:g}; all leaves of a coalescent are at 0")
+    ages[:n] = 0.0
+    highest = ages[hierarchy.children].max(axis=1)
+    if (ages[n:] < highest - slack).any():
+        node = int(np.argmax(highest - ages[n:]))
+        raise ValueError(
+            f"node {n + node} has height {ages[n + node]:g}, below a child at {highest[node]:g}; ages rise to the root"
+        )
+    for node in range(n, 2 * n - 1):
+        ages[node] = max(ages[node], *ages[hierarchy.children[node - n]])
+    return ages
+
+
+def total_log(terms: Any) -> float:
+    """Σ terms, where −inf wins over inf: e^(−1/s) falls faster than any power of 1/s rises.
+
+    >>> total_log([1.0, np.inf, -np.inf])
+    -inf
+    """
+    values = np.asarray(terms, dtype=np.float64)
+    return -np.inf if (values == -np.inf).any() else float(values.sum())

@@ -1,0 +1,162 @@
+"""What a process is: how a state wanders along the branches of a history, as a few small compiled functions.
+
+A *lineage* (a leaf, or all that two lineages have become since they met) is summed up in a *message*, a vector. Where
+two lineages meet, an event, all that matters is their *meeting*, another vector, and the total length s of the two
+branches that lead to the event: every process here is reversible, so it does not matter how s is shared out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._immutable import read_only
+from palmette._jit import as_compiled
+from palmette.coalescent import durations
+
+__all__ = ["Prepared", "Process"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The data as messages: what the recursions run on.
+
+    ``kind`` is the class whose compiled functions understand these messages (a process may choose among several by the
+    data it gets), ``theta`` (k,) the parameters they receive, ``leaves`` (n, n_message) the messages of the leaves,
+    ``n_meeting`` the length of a meeting, and ``log_constant`` what is added to the log likelihood of every hierarchy.
+    """
+
+    kind: type[Process]
+    theta: Floats
+    leaves: Floats
+    n_meeting: int
+    log_constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, n_axes in (("theta", 1), ("leaves", 2)):
+            array = np.array(getattr(self, name), dtype=np.float64, order="C")
+            if array.ndim != n_axes or np.isnan(array).any():
+                raise ValueError(f"{name} of shape {array.shape} must have {n_axes} axes and no NaN")
+            object.__setattr__(self, name, read_only(array))
+        if len(self.leaves) == 0 or self.n_meeting < 1:
+            raise ValueError("there must be at least one leaf, and at least one number in a meeting")
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.leaves)
+
+    @property
+    def n_message(self) -> int:
+        """The length of a message."""
+        return int(self.leaves.shape[1])
+
+
+class Process:
+    """Z(s) = ∫∫ M_l(y) k_s(y, z) M_r(z) dy dz: how well two lineages agree, s apart along the branches between them.
+
+    `Brownian` and `IndependentSites` are ready to use. For one of your own, subclass this and define
+
+    ``prepare(self, x)``
+        the `Prepared` data: checks x and makes one message per row. ``kind`` is usually ``type(self)``.
+    ``meet(theta, left, right, out)``
+        writes into ``out`` all that Z of two messages depends on besides s, and returns how many entries of the data
+        both know something about (0: the data say nothing on when, or whether, they meet).
+    ``log_z(theta, meeting, s)``
+        log Z for s ≥ 0; −inf if impossible, inf for a density of identical things at distance 0; never NaN.
+    ``join(theta, left, l_left, right, l_right, out)``
+        writes the message of the new lineage at its event, which lies l_left and l_right above the two.
+
+    All but ``prepare`` are static methods, compiled for you. These may be left out:
+
+    ``log_root(theta, message)``
+        what the state of the last lineage adds to the log likelihood; 0.
+    ``slopes(theta, meeting, s)`` and ``longest(theta, meeting, rate)``
+        the first two derivatives of log Z in s, and an s beyond which −rate/2 + d log Z/ds is negative. If both are
+        there, ``best_length`` uses them.
+    ``best_length(theta, meeting, s0, rate)``
+        the s ≥ s0 that maximises −rate (s − s0)/2 + log Z(s).
+    ``log_integral(theta, meeting, s0, rate)``
+        log ∫_0^∞ e^(−rate δ) Z(s0 + 2δ) dδ, with s = s0 + 2δ since time adds to both branches.
+    ``propose_length(theta, meeting, s0, rate, seed, item, step)``
+        (s, log density of δ): a draw of s = s0 + 2δ from about e^(−rate δ) Z(s0 + 2δ), and the exact log density of the
+        distribution that it was drawn from. Importance weights need no more. For Brownian motion on complete data the
+        draw is from that very distribution.
+    ``log_survival(theta, meeting, s0, rate, delta)``
+        the log-probability that such a draw is longer than δ.
+
+    What is left out is made from ``log_z`` by the numerical methods of `palmette.coalescent.durations`.
+    """
+
+    meet: ClassVar[Any]
+    log_z: ClassVar[Any]
+    join: ClassVar[Any]
+    log_root: ClassVar[Any] = staticmethod(durations.no_root)
+    best_length: ClassVar[Any]
+    log_integral: ClassVar[Any]
+    propose_length: ClassVar[Any]
+    log_survival: ClassVar[Any]
+
+    _made: ClassVar[frozenset[str]] = frozenset()  # the functions that were made from others
+    _signatures: ClassVar[dict[str, str]] = {
+        "meet": "theta, left, right, out",
+        "log_z": "theta, meeting, s",
+        "join": "theta, left, l_left, right, l_right, out",
+        "log_root": "theta, message",
+        "slopes": "theta, meeting, s",
+        "longest": "theta, meeting, rate",
+        "best_length": "theta, meeting, s0, rate",
+        "log_integral": "theta, meeting, s0, rate",
+        "propose_length": "theta, meeting, s0, rate, seed, item, step",
+        "log_survival": "theta, meeting, s0, rate, delta",
+    }
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in cls._signatures:
+            function = cls.__dict__.get(name)
+            if isinstance(function, staticmethod):
+                function = function.__func__
+            if function is not None:
+                _check_parameters(cls, name, function)
+                setattr(cls, name, staticmethod(as_compiled(function)))
+        if hasattr(cls, "log_z"):
+            _complete(cls)
+
+    def prepare(self, x: npt.ArrayLike) -> Prepared:
+        """The rows of x, one per leaf, as messages; raises for data that the process does not take."""
+        raise TypeError(f"{type(self).__name__} must define prepare, meet, log_z and join; see Process")
+
+
+def _check_parameters(process: type[Process], name: str, function: Any) -> None:
+    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
+    wanted = process._signatures[name]
+    if len(given) != wanted.count(",") + 1:
+        raise TypeError(
+            f"{process.__name__}.{name} takes ({', '.join(given)}); write it as a static method with ({wanted})"
+        )
+
+
+def _complete(process: type[Process]) -> None:
+    # Each function that no class in the line defines is made from log_z, and anew where log_z is another.
+    functions = {name: getattr(process, name, None) for name in ("log_z", "slopes", "longest")}
+    makers = {
+        "best_length": lambda: durations.best_length_from(**functions),
+        "log_integral": lambda: durations.log_integral_from(process.log_z),
+        "propose_length": lambda: durations.propose_length_from(process.log_z),
+        "log_survival": lambda: durations.log_survival_from(process.log_z),
+    }
+    missing = [name for name in makers if not _defines(process, name)]
+    for name in missing:
+        setattr(process, name, staticmethod(makers[name]()))
+    process._made = frozenset(missing)
+
+
+def _defines(process: type[Process], name: str) -> bool:
+    return any(name in base.__dict__ and name not in base.__dict__.get("_made", ()) for base in process.__mro__)

@@ -1,0 +1,276 @@
+"""How a particle goes on: which two lineages meet next, and when; one template for each proposal.
+
+Lineages of all particles lie in one pool and never change: particles that come from one share what they have in
+common. A particle with m lineages points at them from the slots 0 … m − 1. An event joins slots i < j: the new lineage
+goes into slot i, and the last slot moves to j. Random numbers depend on (seed, event, particle) only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, specialise, specialise_inline
+from palmette.coalescent.process import Prepared
+from palmette.numeric import unit_draw
+
+__all__ = ["PROPOSALS", "Pool", "Proposal", "Swarm", "compile_proposal"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+PROPOSALS = ("prior-prior", "prior-post", "post-post", "race")
+
+_PAIR, _DURATION, _LENGTH = 0, 1, 2  # steps of a particle's stream; candidates of a race begin at the last one
+
+meet: Any = None  # a process's, put in by `specialise`, as are all of these
+log_z: Any = None
+join: Any = None
+log_root: Any = None
+log_integral: Any = None
+propose_length: Any = None
+log_survival: Any = None
+choose: Any = None
+introduce: Any = None
+enter: Any = None
+follow: Any = None
+
+
+class Pool(NamedTuple):
+    """Every lineage that came up: the n leaves, then S for each event."""
+
+    message: Floats  #: (n + (n − 1) S, k)
+    age: Floats
+    parts: Ints  #: (…, 2): the two lineages that it was made of
+
+
+class Swarm(NamedTuple):
+    """All particles; the first axis is the particle."""
+
+    slot: Ints  #: (S, n): lineages in the pool
+    now: Floats  #: (S,): age of the last event
+    due: Floats  #: (S, n, n): in a race, the age at which slots i < j would meet, had they been alone
+    worth: Floats  #: (S, n, n): in a race, log of e^(−δ) Z over the density of that draw
+
+
+class Proposal(NamedTuple):
+    """advance(θ, pool, swarm, m, seed, event, first, last, gain) for the particles first … last − 1."""
+
+    advance: Callable[..., None]
+    start: Callable[[int], tuple[Pool, Swarm]]
+    work: Callable[[int], float]  #: nanoseconds for one particle with m lineages, about
+
+
+@inline
+def _rate(m):
+    return 0.5 * m * (m - 1)
+
+
+@inline
+def _separation(pool, slot, now, i, j):
+    # Length of both branches if the two met now.
+    return (now - pool.age[slot[i]]) + (now - pool.age[slot[j]])
+
+
+def _introduce(theta, pool, slot, i, j, meeting):
+    meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
+
+
+@inline
+def _pick(values, count, u):
+    # A number with probability proportional to exp(values); and the log of their sum.
+    top = -np.inf
+    for k in range(count):
+        top = max(top, values[k])
+    if top == -np.inf or top == np.inf:
+        for k in range(count):
+            if values[k] == top:
+                return k, top
+    total = 0.0
+    for k in range(count):
+        total += math.exp(values[k] - top)
+    left, last = u * total, 0
+    for k in range(count):
+        share = math.exp(values[k] - top)
+        if share > 0.0:
+            last = k
+            left -= share
+            if left < 0.0:
+                return k, top + math.log(total)
+    return last, top + math.log(total)
+
+
+@inline
+def _pair_number(k, m):
+    # Slots i < j of pair k in the order (0, 1), (0, 2), …, (1, 2), …
+    i = 0
+    while k >= m - 1 - i:
+        k -= m - 1 - i
+        i += 1
+    return i, i + 1 + k
+
+
+def _prior_prior(theta, pool, swarm, p, m, seed, item, values, meeting):
+    # (i, j, age of the event, log weight)
+    slot, now = swarm.slot[p], swarm.now[p]
+    delta = -math.log1p(-unit_draw(seed, item, _DURATION)) / _rate(m)
+    i, j = _pair_number(int(unit_draw(seed, item, _PAIR) * _rate(m)), m)
+    introduce(theta, pool, slot, i, j, meeting)
+    return i, j, now + delta, log_z(theta, meeting, _separation(pool, slot, now, i, j) + 2.0 * delta)
+
+
+def _prior_post(theta, pool, swarm, p, m, seed, item, values, meeting):
+    slot, now = swarm.slot[p], swarm.now[p]
+    delta = -math.log1p(-unit_draw(seed, item, _DURATION)) / _rate(m)
+    k = 0
+    for i in range(m):
+        for j in range(i + 1, m):
+            introduce(theta, pool, slot, i, j, meeting)
+            values[k] = log_z(theta, meeting, _separation(pool, slot, now, i, j) + 2.0 * delta)
+            k += 1
+    chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
+    i, j = _pair_number(chosen, m)
+    return i, j, now + delta, total - math.log(_rate(m))
+
+
+def _post_post(theta, pool, swarm, p, m, seed, item, values, meeting):
+    slot, now = swarm.slot[p], swarm.now[p]
+    rate = _rate(m)
+    k = 0
+    for i in range(m):
+        for j in range(i + 1, m):
+            introduce(theta, pool, slot, i, j, meeting)
+            values[k] = log_integral(theta, meeting, _separation(pool, slot, now, i, j), rate)
+            k += 1
+    chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
+    i, j = _pair_number(chosen, m)
+    introduce(theta, pool, slot, i, j, meeting)
+    s0 = _separation(pool, slot, now, i, j)
+    s, log_density = propose_length(theta, meeting, s0, rate, seed, item, _LENGTH)
+    delta = 0.5 * (s - s0)
+    if total == np.inf or total == -np.inf:
+        return i, j, now + delta, total
+    return i, j, now + delta, total - values[chosen] - rate * delta + log_z(theta, meeting, s) - log_density
+
+
+def _enter(theta, pool, swarm, p, i, j, seed, item, step, meeting):
+    # A pair that has come to be: when it would meet, and what that would be worth.
+    slot, now = swarm.slot[p], swarm.now[p]
+    low, high = min(i, j), max(i, j)
+    introduce(theta, pool, slot, low, high, meeting)
+    s0 = _separation(pool, slot, now, low, high)
+    s, log_density = propose_length(theta, meeting, s0, 1.0, seed, item, step)
+    delta = 0.5 * (s - s0)
+    swarm.due[p, low, high] = now + delta
+    swarm.worth[p, low, high] = np.inf if log_density == np.inf else log_z(theta, meeting, s) - delta - log_density
+
+
+def _race(theta, pool, swarm, p, m, seed, item, values, meeting):
+    # A pair came to be when the later one of its lineages did. Those that end unmet have had e^(−δ) to survive δ, and
+    # did so with another probability here.
+    slot, due = swarm.slot[p], swarm.due[p]
+    if m == slot.size:
+        for i in range(m):
+            for j in range(i + 1, m):
+                enter(theta, pool, swarm, p, i, j, seed, item, _LENGTH + i * m + j, meeting)
+    first, second, event = 0, 1, np.inf
+    for i in range(m):
+        for j in range(i + 1, m):
+            if due[i, j] < event:
+                first, second, event = i, j, due[i, j]
+    gain = swarm.worth[p, first, second]
+    for k in range(m):
+        for one in (first, second):
+            if k != first and k != second:
+                low, high = min(k, one), max(k, one)
+                born = max(pool.age[slot[low]], pool.age[slot[high]])
+                introduce(theta, pool, slot, low, high, meeting)
+                survival = log_survival(theta, meeting, _separation(pool, slot, born, low, high), 1.0, event - born)
+                gain -= (event - born) + survival
+    return first, second, event, gain
+
+
+def _race_on(theta, pool, swarm, p, m, i, j, seed, item, meeting):
+    # Slots i and j have been joined in slot i.
+    _move_slot(swarm.due[p], j, m)
+    _move_slot(swarm.worth[p], j, m)
+    n = swarm.slot.shape[1]
+    for other in range(m - 1):
+        if other != i:
+            enter(theta, pool, swarm, p, i, other, seed, item, _LENGTH + n * n + other, meeting)
+
+
+@inline
+def _nothing(theta, pool, swarm, p, m, i, j, seed, item, meeting):
+    return None
+
+
+def _advance(theta, pool, swarm, m, seed, event, first, last, gain, k):
+    n, size = swarm.slot.shape[1], swarm.now.size
+    values, meeting = np.empty(m * (m - 1) // 2), np.empty(k)
+    for p in range(first, last):
+        item = event * size + p
+        slot, made = swarm.slot[p], n + item
+        i, j, at, gain[p] = choose(theta, pool, swarm, p, m, seed, item, values, meeting)
+        one, two = slot[i], slot[j]
+        lengths = at - pool.age[one], at - pool.age[two]
+        join(theta, pool.message[one], lengths[0], pool.message[two], lengths[1], pool.message[made])
+        pool.age[made], pool.parts[made, 0], pool.parts[made, 1] = at, one, two
+        slot[i], slot[j] = made, slot[m - 1]
+        swarm.now[p] = at
+        follow(theta, pool, swarm, p, m, i, j, seed, item, meeting)
+        if m == 2:
+            gain[p] += log_root(theta, pool.message[made])
+
+
+@inline
+def _move_slot(table, j, m):
+    # What is known of pairs with the last slot goes to slot j.
+    for other in range(m - 1):
+        if other != j:
+            table[min(other, j), max(other, j)] = table[other, m - 1]
+
+
+def compile_proposal(prepared: Prepared, name: str) -> Proposal:
+    """The proposal of this name for prepared data."""
+    kind = prepared.kind
+    introduce = specialise_inline(_introduce, meet=kind.meet)
+    shared = {"introduce": introduce, "log_z": kind.log_z}
+    integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length}
+    if name == "race":
+        enter = specialise(_enter, **shared, propose_length=kind.propose_length)
+        choose = specialise_inline(_race, introduce=introduce, enter=enter, log_survival=kind.log_survival)
+        follow = specialise_inline(_race_on, enter=enter)
+    else:
+        template = {"prior-prior": _prior_prior, "prior-post": _prior_post, "post-post": _post_post}[name]
+        choose = specialise_inline(template, **shared, **(integrals if name == "post-post" else {}))
+        follow = _nothing
+    kernel = specialise(_advance, choose=choose, follow=follow, join=kind.join, log_root=kind.log_root)
+
+    def advance(*arguments: Any) -> None:
+        kernel(*arguments, prepared.n_meeting)
+
+    return Proposal(advance, lambda size: _start(prepared, size, name == "race"), lambda m: _work(prepared, name, m))
+
+
+def _start(prepared: Prepared, size: int, is_race: bool) -> tuple[Pool, Swarm]:
+    n = prepared.n_leaves
+    n_lineages = n + (n - 1) * size
+    pool = Pool(
+        np.empty((n_lineages, prepared.n_message)), np.zeros(n_lineages), np.zeros((n_lineages, 2), dtype=np.int64)
+    )
+    pool.message[:n] = prepared.leaves
+    table = (size, n, n) if is_race else (size, 0, 0)
+    slot = np.repeat(np.arange(n)[None], size, axis=0)
+    return pool, Swarm(slot, np.zeros(size), np.full(table, np.inf), np.zeros(table))
+
+
+def _work(prepared: Prepared, name: str, m: int) -> float:
+    pairs = {"prior-prior": 1.0, "prior-post": 0.5 * m * m, "post-post": 0.5 * m * m, "race": 4.0 * m}[name]
+    if name == "race" and m == prepared.n_leaves:
+        pairs = float(m * m)
+    return pairs * (2.0 * prepared.n_message + (20.0 if name.startswith("prior") else 1500.0))

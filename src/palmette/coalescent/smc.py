@@ -1,0 +1,180 @@
+"""Sequential Monte Carlo over coalescent histories: particles that are merged event by event, weighted, and resampled.
+
+A particle is a set of lineages with their messages and ages. Every event chooses two of them and a duration from a
+proposal q, and multiplies the weight by e^(−cδ) Z / q, c = m(m − 1)/2 for m lineages. The mean weight is an unbiased
+estimate of the evidence, whichever proposal is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
+from palmette.labels import name_leaves
+from palmette.progress import Progress
+from palmette.recursions.schedule import Workers, check_threads
+
+__all__ = ["RESAMPLINGS", "smc"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+RESAMPLINGS = ("stratified", "systematic", "multinomial")
+
+
+def smc(
+    x: npt.ArrayLike,
+    process: Process,
+    n_particles: int = 100,
+    *,
+    proposal: str = "post-post",
+    resampling: str = "stratified",
+    resample_below: float = 0.5,
+    rng: np.random.Generator | int | None = None,
+    labels: Iterable[str] | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> CoalescentDraws:
+    """Weighted hierarchies with times from p(π | x), and an unbiased estimate of the evidence p(x).
+
+    ``"prior-prior"``
+        duration and pair from the prior; the data enter by the weight only. O(n D) for each particle.
+    ``"prior-post"``
+        the duration from the prior, the pair by how well it agrees then. O(n³ D).
+    ``"post-post"``
+        pair and duration from the posterior of the next event, given what has been merged. O(n³) integrals.
+    ``"race"``
+        every pair draws its own time, as if it were alone, and the earliest one happens; the other draws stay valid.
+        O(n²) integrals.
+
+    Particles are resampled when their effective number falls below `resample_below` of them, never after the last
+    event. The result does not depend on `threads`, and the same seed gives the same result.
+
+    Rows that are the same, with a process whose leaves have no variance, have infinite density: give ``leaf_variance``.
+
+    >>> import numpy as np, palmette as pal
+    >>> x = np.array([[0.0, 0.0], [0.1, -0.1], [3.0, 3.0]])
+    >>> found = pal.coalescent.smc(x, pal.coalescent.Brownian(), 200, rng=0)
+    >>> found.cluster_probability([0, 1]) > 0.9
+    True
+    """
+    _check_choice("proposal", proposal, PROPOSALS)
+    _check_choice("resampling", resampling, RESAMPLINGS)
+    n_particles = _check_count(n_particles)
+    if not 0.0 <= resample_below <= 1.0:
+        raise ValueError(f"resample_below is {resample_below!r}; expected a share of the particles, 0 to 1")
+    if not isinstance(process, Process):
+        raise TypeError(f"expected a process, such as palmette.coalescent.Brownian(), not {process!r}")
+    prepared = process.prepare(x)
+    names = name_leaves((), labels) if labels is not None else tuple(map(str, range(prepared.n_leaves)))
+    if len(names) != prepared.n_leaves:
+        raise ValueError(f"{len(names)} labels for {prepared.n_leaves} rows; give one for each")
+    generator = np.random.default_rng(rng)
+    run = _Run(prepared, n_particles, compile_proposal(prepared, proposal), int(generator.integers(2**62)))
+    bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)
+    with Workers(check_threads(threads), bar) as workers:
+        for event in range(prepared.n_leaves - 1):
+            run.advance(event, workers)
+            if event < prepared.n_leaves - 2:
+                run.resample(resampling, resample_below, generator)
+    return run.result(names)
+
+
+class _Run:
+    """Particles, their weights, and what has been learned of the evidence."""
+
+    def __init__(self, prepared: Prepared, n_particles: int, proposal: Proposal, seed: int) -> None:
+        self._prepared, self._proposal, self._seed = prepared, proposal, seed
+        self._pool, self._swarm = proposal.start(n_particles)
+        self._log_weight = np.zeros(n_particles)
+        self._log_evidence = prepared.log_constant
+        self._n_effective: list[float] = []
+
+    def advance(self, event: int, workers: Workers) -> None:
+        """One event for every particle."""
+        m, gain = self._prepared.n_leaves - event, np.empty_like(self._log_weight)
+        state = (self._prepared.theta, self._pool, self._swarm, m, self._seed, event)
+        work = np.full(len(gain), self._proposal.work(m))
+        workers.run(lambda first, last: self._proposal.advance(*state, first, last, gain), work)
+        if np.isposinf(gain).any():
+            raise ValueError(
+                "two rows are the same, and a density is infinite; give the process a leaf_variance, or merge such rows"
+            )
+        self._log_weight += gain
+        self._n_effective.append(_n_effective(self._log_weight))
+
+    def resample(self, how: str, below: float, generator: np.random.Generator) -> None:
+        """Copies of particles by weight, if few of them carry it all; the random numbers are drawn in any case."""
+        size = len(self._log_weight)
+        u = generator.random(size)
+        if self._n_effective[-1] < below * size:
+            self._log_evidence += _log_mean(self._log_weight)
+            origin = _resampled(np.exp(self._log_weight - self._log_weight.max()), how, u)
+            self._swarm = Swarm._make(array[origin] for array in self._swarm)
+            self._log_weight = np.zeros(size)
+
+    def result(self, labels: tuple[str, ...]) -> CoalescentDraws:
+        """Every particle as a hierarchy."""
+        n = self._prepared.n_leaves
+        histories = [_unrolled(self._pool, int(root), n) for root in self._swarm.slot[:, 0]]
+        children = np.array([child for child, _ in histories], dtype=np.int64).reshape(len(histories), n - 1, 2)
+        ages = np.array([age for _, age in histories]).reshape(len(histories), n - 1)
+        evidence = self._log_evidence + _log_mean(self._log_weight)
+        if n == 1:
+            evidence += float(self._prepared.kind.log_root(self._prepared.theta, self._prepared.leaves[0]))
+        return CoalescentDraws(children, ages, self._log_weight, evidence, np.array(self._n_effective), labels)
+
+
+def _unrolled(pool: Pool, root: int, n: int) -> tuple[Ints, Floats]:
+    # The events below a lineage, the most recent first: they are numbered in that order in the pool.
+    lineages, waiting = [], [root]
+    while waiting:
+        lineage = waiting.pop()
+        if lineage >= n:
+            lineages.append(lineage)
+            waiting += pool.parts[lineage].tolist()
+    events = np.sort(np.array(lineages, dtype=np.int64))
+    number = {int(lineage): n + k for k, lineage in enumerate(events)}
+    children = [[number.get(part, part) for part in pair] for pair in pool.parts[events].tolist()]
+    return np.array(children, dtype=np.int64).reshape(-1, 2), pool.age[events]
+
+
+def _n_effective(log_weight: Floats) -> float:
+    top = log_weight.max()
+    if top == -np.inf:
+        raise ValueError("every particle has weight 0: the data are impossible under the process")
+    weight = np.exp(log_weight - top)
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+def _log_mean(log_weight: Floats) -> float:
+    top = float(log_weight.max())
+    return top + math.log(float(np.exp(log_weight - top).mean()))
+
+
+def _resampled(weight: Floats, how: str, u: Floats) -> Ints:
+    # (size,): increasing numbers of particles, each about size · its share of the weight times.
+    size = len(weight)
+    offsets = u[0] if how == "systematic" else u
+    points = np.sort(u) if how == "multinomial" else (np.arange(size) + offsets) / size
+    edges = np.cumsum(weight)
+    found = np.searchsorted(edges, points * edges[-1], side="right")
+    kept: Ints = np.minimum(found, np.flatnonzero(weight)[-1])
+    return kept
+
+
+def _check_choice(name: str, given: str, choices: Iterable[str]) -> None:
+    if given not in tuple(choices):
+        raise ValueError(f"{name} is {given!r}; choose one of {', '.join(map(repr, choices))}")
+
+
+def _check_count(n_particles: int) -> int:
+    if isinstance(n_particles, bool) or not isinstance(n_particles, int | np.integer) or n_particles < 1:
+        raise ValueError(f"n_particles is {n_particles!r}; expected a whole number of at least 1")
+    return int(n_particles)

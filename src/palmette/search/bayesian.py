@@ -1,0 +1,239 @@
+"""Bayesian hierarchical clustering (Heller and Ghahramani 2005): merge the pair that most likely is one cluster.
+
+With W(C) = α Γ(|C|) m(x_C), which is the weight of C under a Dirichlet process, a sub-hierarchy over C = L ∪ R carries
+
+    w(leaf) = W(leaf),  w(C) = W(C) + w(L) w(R)         the sum over the partitions that agree with it
+    d(leaf) = α,        d(C) = α Γ(|C|) + d(L) d(R)     the same before the data are seen
+
+so that p(data | hierarchy) = w / d at the root, and W(C) : w(L) w(R) are the odds that C is one cluster. Clusters live
+in the slot of their lowest leaf and remember their best partner, as in `greedy`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from palmette._immutable import read_only
+from palmette._jit import inline, kernel, specialise
+from palmette.hierarchy import Hierarchy
+from palmette.inputs import check_points
+from palmette.labels import check_labels
+from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
+from palmette.models.dirichlet_process import _check_concentration, _check_likelihood
+from palmette.partition import Partition
+from palmette.progress import Progress
+
+__all__ = ["BayesianFound", "bayesian", "first_clusters"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+log_marginal: Any = None  # a likelihood's, put in by `specialise`
+
+
+@dataclass(frozen=True, eq=False)
+class BayesianFound:
+    """What `bayesian` comes back with; node n + k of the hierarchy is its merge k, and k + 1 is its height."""
+
+    hierarchy: Hierarchy
+    log_evidence: float
+    """log p(data | hierarchy): the likelihood of all partitions that agree with the hierarchy, averaged."""
+    log_evidence_bound: float
+    """What these partitions contribute to the log evidence of `DirichletProcess`, which is nowhere below it."""
+    log_odds: Floats
+    """(n − 1,): log r/(1 − r) for the probability r that a cluster is one, and not cut below."""
+    partition: Partition
+    """From the root down, the first clusters with r ≥ 1/2."""
+    n_evaluations: int
+    """Marginal likelihoods of unions that were evaluated, (n − 1)²; those of the n leaves come on top."""
+
+    @property
+    def probabilities(self) -> Floats:
+        """(n − 1,): r for each merge."""
+        return np.asarray(expit(self.log_odds))
+
+
+def bayesian(
+    points: npt.ArrayLike,
+    likelihood: Likelihood,
+    concentration: float = 1.0,
+    labels: Iterable[str] | None = None,
+    progress: bool | None = None,
+) -> BayesianFound:
+    """r(L, R) = α Γ(n) m(x_L∪R) / w(L ∪ R), the largest merged first, again and again: (n − 1)² marginal likelihoods.
+
+    `points` is (n, d), NaN where an entry is missing if the `likelihood` takes that; α = `concentration` is that of a
+    Dirichlet process. Pairs are ranked by log odds, since r rounds to 1. Of equal pairs the one with the lowest leaf
+    comes first, then the one whose other cluster has the lowest leaf. r need not fall from merge to merge, so heights
+    count the merges, and the partition is read from the root down. Rows that cannot belong together (m = 0) are
+    merged last. Memory is n² numbers.
+
+    >>> import palmette as pal
+    >>> x = [[0.1], [0.0], [9.0], [9.2]]
+    >>> found = bayesian(x, pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=0.1))
+    >>> found.hierarchy, found.partition
+    (Hierarchy.from_newick('((0,1),(2,3));'), Partition([0, 0, 1, 1]))
+    >>> found.probabilities.round(2)
+    array([0.99, 0.75, 0.  ])
+    """
+    x = check_points(points, missing=True)
+    names = check_labels(labels, len(x))
+    alpha = _check_concentration(concentration)
+    theta, additive = checked_statistics(_check_likelihood(likelihood), x)
+    state = _State(likelihood, math.log(alpha), theta, additive)
+    state.run(progress)
+    hierarchy = Hierarchy.from_merges(state.children, names, heights=np.arange(1.0, len(x)))
+    log_weight, log_total = float(state.log_weights[0]), float(state.log_totals[0])
+    return BayesianFound(
+        hierarchy,
+        log_weight - log_total,
+        log_weight - float(log_rising([alpha], len(x))[0, -1]),
+        read_only(state.log_odds),
+        first_clusters(hierarchy, state.log_odds >= 0.0),
+        state.n_evaluations,
+    )
+
+
+def first_clusters(hierarchy: Hierarchy, is_cluster: npt.NDArray[np.bool_]) -> Partition:
+    """From the root down, the first clusters for which `is_cluster`, one flag per inner node, holds; then leaves.
+
+    >>> first_clusters(Hierarchy.from_newick("(((a,b),c),d);"), np.array([False, True, False])).membership
+    array([0, 0, 0, 1])
+    """
+    n = hierarchy.n_leaves
+    is_cut = (~is_cluster).tolist()
+    parents = hierarchy.parents[n:-1].tolist()
+    for k in range(len(parents) - 1, -1, -1):
+        is_cut[k] = is_cut[k] and is_cut[parents[k] - n]
+    heights = np.array(is_cut, dtype=np.float64)
+    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, heights).cut_height(0.5)
+
+
+@inline
+def _log_add(a, b):
+    high, low = max(a, b), min(a, b)
+    return high + math.log1p(math.exp(low - high)) if low > -np.inf else high
+
+
+@inline
+def _odds(i, s, log_joined, log_weights):
+    together = log_joined[i, s]
+    return together - (log_weights[i] + log_weights[s]) if together > -np.inf else -np.inf
+
+
+@inline
+def _find_partner(i, slots, log_joined, log_weights, partner, value):
+    # The best slot after i, the first one if all are −inf.
+    partner[i] = -1
+    for s in slots:
+        if s > i:
+            odds = _odds(i, s, log_joined, log_weights)
+            if partner[i] < 0 or odds > value[i]:
+                partner[i] = s
+                value[i] = odds
+
+
+@kernel
+def _find_partners(slots, log_joined, log_weights, partner, value):
+    for i in slots:
+        _find_partner(i, slots, log_joined, log_weights, partner, value)
+
+
+@kernel
+def _best_pair(slots, partner, value):
+    i = slots[0]
+    for s in slots[:-1]:  # the last one has no partner
+        if value[s] > value[i]:
+            i = s
+    return i, partner[i]
+
+
+@kernel
+def _join(i, j, sizes, sums, log_gammas, log_joined, log_weights, log_totals):
+    # Slot i takes over slot j.
+    sizes[i] += sizes[j]
+    for c in range(sums.shape[1]):
+        sums[i, c] += sums[j, c]
+    log_weights[i] = _log_add(log_joined[i, j], log_weights[i] + log_weights[j])
+    log_totals[i] = _log_add(log_gammas[sizes[i]], log_totals[i] + log_totals[j])
+
+
+@kernel
+def _note_change(i, j, slots, log_joined, log_weights, partner, value):
+    # Slot i has a new cluster, slot j has none any more.
+    for s in slots:
+        if s == i or partner[s] == i or partner[s] == j:
+            _find_partner(s, slots, log_joined, log_weights, partner, value)
+        elif s < i:
+            odds = _odds(s, i, log_joined, log_weights)
+            if odds > value[s] or (odds == value[s] and i < partner[s]):
+                partner[s] = i
+                value[s] = odds
+
+
+def _weigh(theta, log_gammas, i, slots, sizes, sums, log_joined):
+    # log W of the clusters in slots i and s together, for the listed s; of the one in slot i where s = i.
+    union = np.empty(sums.shape[1])
+    for s in slots:
+        low, high = min(i, s), max(i, s)
+        for c in range(union.size):
+            union[c] = sums[low, c] + sums[high, c] if low < high else sums[low, c]
+        size = sizes[low] + sizes[high] if low < high else sizes[low]
+        log_joined[low, high] = log_gammas[size] + log_marginal(theta, size, union)
+        if not log_joined[low, high] < np.inf:
+            return False
+    return True
+
+
+class _State:
+    # A cluster lives in the slot of its lowest leaf; slot 0 holds everything in the end.
+
+    def __init__(self, likelihood: Likelihood, log_alpha: float, theta: Floats, additive: Floats) -> None:
+        n = len(additive)
+        self.theta, self.sums, self.sizes = theta, additive.copy(), np.ones(n, np.int64)
+        self.log_gammas = np.array([0.0] + [log_alpha + math.lgamma(size) for size in range(1, n + 1)])
+        self.log_joined, self.log_weights, self.log_totals = np.empty((n, n)), np.empty(n), np.full(n, log_alpha)
+        self.children, self.log_odds = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
+        self.n_evaluations = 0
+        self._name = type(likelihood).__name__
+        self._kernel = specialise(_weigh, log_marginal=likelihood.log_marginal)
+
+    def run(self, progress: bool | None) -> None:
+        """Merge until one cluster is left."""
+        n = len(self.sizes)
+        bar = Progress(f"merging, n = {n}", float((n - 1) ** 2), progress)
+        try:
+            for i in range(n):
+                self._weigh_pairs(i, np.arange(i, n), bar)
+            self.log_weights[:] = np.diag(self.log_joined)
+            self._merge_all(n, bar)
+        finally:
+            bar.close()
+
+    def _merge_all(self, n: int, bar: Progress) -> None:
+        slots, node = np.arange(n), list(range(n))
+        known = (self.log_joined, self.log_weights, np.empty(n, np.int64), np.empty(n))
+        _find_partners(slots, *known)
+        for step in range(n - 1):
+            i, j = _best_pair(slots, *known[2:])
+            self.children[step] = node[i], node[j]
+            self.log_odds[step] = known[3][i]
+            node[i] = n + step
+            _join(i, j, self.sizes, self.sums, self.log_gammas, *known[:2], self.log_totals)
+            slots = slots[slots != j]
+            self._weigh_pairs(i, slots[slots != i], bar)
+            _note_change(i, j, slots, *known)
+
+    def _weigh_pairs(self, i: int, slots: Ints, bar: Progress) -> None:
+        if not self._kernel(self.theta, self.log_gammas, i, slots, self.sizes, self.sums, self.log_joined):
+            raise ValueError(f"{self._name}.log_marginal returned NaN or inf; it must be finite or -inf")
+        count = int((slots != i).sum())
+        self.n_evaluations += count
+        bar.advance(count)

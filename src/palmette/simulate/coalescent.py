@@ -1,0 +1,195 @@
+"""Kingman's coalescent: a random hierarchy in time, and data that have wandered down along it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._immutable import read_only
+from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.process import Process
+from palmette.coalescent.sites import IndependentSites
+from palmette.hierarchy import Hierarchy
+from palmette.labels import check_labels
+
+__all__ = ["CoalescentDraw", "coalescent"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+States = npt.NDArray[Any]  # numbers of a Brownian motion, or codes of the states at sites
+
+
+@dataclass(frozen=True, eq=False)
+class CoalescentDraw:
+    """A hierarchy whose heights are the ages of its clusters, and the data at its leaves, if a process was given."""
+
+    hierarchy: Hierarchy
+    x: States | None = None
+    """(n, D): row i is what leaf i shows."""
+    inner: States | None = None
+    """(n − 1, D): row k is the state of the lineage at event k, which makes node n + k of the hierarchy."""
+
+
+@overload
+def coalescent(
+    n: int,
+    process: Process | None = None,
+    rng: Any = None,
+    size: None = None,
+    *,
+    n_columns: int | None = None,
+    start: npt.ArrayLike | None = None,
+    labels: Iterable[str] | None = None,
+) -> CoalescentDraw: ...
+@overload
+def coalescent(
+    n: int,
+    process: Process | None = None,
+    rng: Any = None,
+    *,
+    size: int,
+    n_columns: int | None = None,
+    start: npt.ArrayLike | None = None,
+    labels: Iterable[str] | None = None,
+) -> list[CoalescentDraw]: ...
+def coalescent(
+    n: int,
+    process: Process | None = None,
+    rng: Any = None,
+    size: int | None = None,
+    *,
+    n_columns: int | None = None,
+    start: npt.ArrayLike | None = None,
+    labels: Iterable[str] | None = None,
+) -> CoalescentDraw | list[CoalescentDraw]:
+    """While m lineages are left: after an Exponential(m(m − 1)/2) time two of them meet, all pairs alike.
+
+    Node n + k of the hierarchy is event k. Data come down from the root. `Brownian` motion begins at `start` (a number
+    or one per column; 0) where its root is flat, at a draw from its `Gaussian` root otherwise; x has noise of the leaf
+    variance. `IndependentSites` begin in equilibrium, and on a branch of length l each is drawn anew with probability
+    1 − e^(−rate · l). x has `n_columns` columns; where the process does not say how many, 1 unless given.
+
+    With `size`, that many draws in a list, the first of which do not depend on how many there are.
+
+    >>> draw = coalescent(4, Brownian(rate=[1.0, 4.0]), rng=1)
+    >>> draw.hierarchy, draw.x.shape, draw.inner.shape
+    (Hierarchy.from_newick('(3,(1,(0,2)));'), (4, 2), (3, 2))
+    >>> draw.hierarchy.heights[4:].round(3)
+    array([0.179, 0.282, 5.657])
+    """
+    n, names = _check_integer("n", n, 1), check_labels(labels, n)
+    generator = np.random.default_rng(rng)
+    wander = None if process is None else _wandering(process, n_columns, start)
+    if wander is None and (n_columns is not None or start is not None):
+        raise ValueError("n_columns and start are about data, and there is no process; give one, such as Brownian()")
+    if size is None:
+        return _draw(n, names, wander, generator)
+    return [_draw(n, names, wander, generator) for _ in range(_check_integer("size", size, 0))]
+
+
+class _Motion:
+    # Brownian motion in so many columns.
+
+    def __init__(self, process: Brownian, n_columns: int | None, start: npt.ArrayLike | None) -> None:
+        self.spread, self.leaf_variance = 0.0, process.leaf_variance
+        begin = np.asarray(0.0 if start is None else start, dtype=np.float64)
+        if begin.ndim > 1 or not np.isfinite(begin).all():
+            raise ValueError(f"start is {start!r}; give one finite number, or one per column")
+        if isinstance(process.root, Gaussian):
+            if start is not None:
+                raise ValueError("start was given, but the process has a Gaussian root, which says where it begins")
+            begin, self.spread = process.root.mean, process.root.variance
+        self.n_columns = _agree(n_columns, process.rate, begin)
+        self.begin = np.broadcast_to(begin, self.n_columns)
+        self.scale = np.linalg.cholesky(process.rate).T if process.rate.ndim == 2 else np.sqrt(process.rate)
+
+    def walk(self, parents: list[int], lengths: Floats, rng: np.random.Generator) -> States:
+        # The spread at the root and the noise of the leaves are motion, too.
+        times = lengths.copy()
+        times[-1] += self.spread
+        times[: (len(times) + 1) // 2] += self.leaf_variance
+        white = np.sqrt(times)[:, None] * rng.standard_normal((len(times), self.n_columns))
+        states = white @ self.scale if self.scale.ndim == 2 else white * self.scale
+        states[-1] += self.begin
+        for v in range(len(parents) - 2, -1, -1):
+            states[v] += states[parents[v]]
+        return states
+
+
+class _Sites:
+    # Codes of states at sites.
+
+    def __init__(self, process: IndependentSites, n_columns: int | None) -> None:
+        if isinstance(process.equilibrium, str):
+            raise ValueError(
+                'equilibrium is "empirical", but there are no data yet; give one probability vector per site'
+            )
+        self.cumulative = [np.cumsum(q)[:-1] for q in process.equilibrium]
+        self.n_columns = _agree(n_columns, np.zeros(len(process.equilibrium)))
+        self.rate = process.rate
+
+    def walk(self, parents: list[int], lengths: Floats, rng: np.random.Generator) -> States:
+        shape = len(parents), self.n_columns
+        is_redrawn = rng.random(shape) < -np.expm1(-self.rate * lengths[:, None])
+        draws = rng.random(shape)
+        fresh = [np.searchsorted(q, draws[:, d], side="right") for d, q in enumerate(self.cumulative)]
+        states = np.column_stack(fresh).astype(np.int64)
+        for v in range(len(parents) - 2, -1, -1):
+            states[v] = np.where(is_redrawn[v], states[v], states[parents[v]])
+        return states
+
+
+def _wandering(process: Process, n_columns: int | None, start: npt.ArrayLike | None) -> _Motion | _Sites:
+    if n_columns is not None:
+        n_columns = _check_integer("n_columns", n_columns, 1)
+    if isinstance(process, Brownian):
+        return _Motion(process, n_columns, start)
+    if not isinstance(process, IndependentSites):
+        raise TypeError(f"data can be drawn from Brownian and IndependentSites processes, not from {process!r}")
+    if start is not None:
+        raise ValueError("start was given, but sites begin in equilibrium; leave it out")
+    return _Sites(process, n_columns)
+
+
+def _agree(n_columns: int | None, *arrays: npt.NDArray[Any]) -> int:
+    # The number of columns that all of these speak of.
+    given = {len(array) for array in arrays if array.ndim} | ({n_columns} if n_columns else set())
+    if len(given) > 1:
+        raise ValueError(f"the process, start and n_columns speak of {sorted(given)} columns; they must agree")
+    return given.pop() if given else 1
+
+
+def _draw(n: int, names: tuple[str, ...], wander: _Motion | _Sites | None, rng: np.random.Generator) -> CoalescentDraw:
+    hierarchy = _hierarchy(n, names, rng)
+    if wander is None:
+        return CoalescentDraw(hierarchy)
+    lengths = hierarchy.heights[hierarchy.parents] - hierarchy.heights
+    lengths[-1] = 0.0
+    states = wander.walk(hierarchy.parents.tolist(), lengths, rng)
+    return CoalescentDraw(hierarchy, read_only(states[:n].copy()), read_only(states[n:].copy()))
+
+
+def _hierarchy(n: int, names: tuple[str, ...], rng: np.random.Generator) -> Hierarchy:
+    m = np.arange(n, 1, -1)  # lineages before each event
+    ages = np.cumsum(rng.standard_exponential(n - 1) / (0.5 * m * (m - 1)))
+    first, second = rng.integers(0, m), rng.integers(0, m - 1)
+    lineages = list(range(n))
+    children = np.empty((n - 1, 2), np.int64)
+    for k, (i, j) in enumerate(zip(first.tolist(), (second + (second >= first)).tolist(), strict=True)):
+        children[k] = sorted((lineages[i], lineages[j]))
+        lineages[i] = n + k
+        lineages[j] = lineages[-1]
+        lineages.pop()
+    return Hierarchy.from_merges(children, names, heights=ages)
+
+
+def _check_integer(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}")
+    return int(value)

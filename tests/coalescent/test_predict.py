@@ -1,0 +1,441 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal
+
+from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.joint import ages_of, log_joint, log_likelihood
+from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.predict import impute, log_predictive_entry, place, predict
+from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.sites import IndependentSites
+from palmette.hierarchy import Hierarchy
+from palmette.simulate.coalescent import coalescent
+
+NAN = float("nan")
+POINTS = [[-0.026, 0.482], [0.309, 0.055], [-1.705, 0.919], [0.613, 1.373], [0.94, 0.374]]
+HISTORY = Hierarchy.from_merges([[3, 2], [1, 0], [5, 6], [4, 7]], heights=[0.0045, 0.0225, 0.0475, 1.944])
+FULL = np.array([[1.0, 0.4, 0.1], [0.4, 0.8, -0.2], [0.1, -0.2, 0.5]])
+EQUILIBRIA = [[0.2, 0.8], [0.5, 0.3, 0.2], [0.25, 0.25, 0.25, 0.25]]
+
+
+def random_case(seed, n, n_columns=3, missing=0.3):
+    rng = np.random.default_rng(seed)
+    history = coalescent(n, rng=rng).hierarchy
+    x = rng.normal(size=(n, n_columns))
+    x[rng.random(x.shape) < missing] = np.nan
+    return history, x, rng
+
+
+def random_states(seed, n, missing=0.3):
+    history, x, rng = random_case(seed, n, 3, missing)
+    codes = np.column_stack([rng.integers(0, len(q), n) for q in EQUILIBRIA])
+    return history, np.where(np.isnan(x), -1, codes), rng
+
+
+def brownian_cases():
+    for rate in (0.7, [0.5, 1.0, 2.0], FULL):
+        for root in ("flat", Gaussian([0.3, -0.2, 0.1], 1.5)):
+            for leaf_variance in (0.0, 0.3):
+                yield Brownian(rate, root, leaf_variance)
+
+
+def conditional(x, history, process):
+    """Mean and covariance of the missing entries, given the others, by the textbook; a flat root by least squares."""
+    n, n_columns = x.shape
+    ages = ages_of(history)
+    shared = np.array([[ages[-1] - (ages[history.lca(i, j)] if i != j else 0) for j in range(n)] for i in range(n)])
+    is_flat = process.root == "flat"
+    variance, mean = (1.0, 0.0) if is_flat else (process.root.variance, process.root.mean)
+    rate = process.rate if process.rate.ndim == 2 else np.diag(np.broadcast_to(process.rate, n_columns))
+    covariance = np.kron(shared + variance + process.leaf_variance * np.eye(n), rate)
+    flat = x.reshape(-1) - np.tile(np.broadcast_to(mean, n_columns), n)
+    missing, seen = np.isnan(flat), ~np.isnan(flat)
+    inverse = np.linalg.inv(covariance[np.ix_(seen, seen)])
+    gain = covariance[np.ix_(missing, seen)] @ inverse
+    spread = covariance[np.ix_(missing, missing)] - gain @ covariance[np.ix_(seen, missing)]
+    if is_flat:
+        location = np.tile(np.eye(n_columns), (n, 1))
+        uncertain = np.linalg.inv(location[seen].T @ inverse @ location[seen])
+        rest = location[missing] - gain @ location[seen]
+        gain = gain + rest @ uncertain @ location[seen].T @ inverse
+        spread = spread + rest @ uncertain @ rest.T
+    return np.tile(np.broadcast_to(mean, n_columns), n)[missing] + gain @ flat[seen], spread
+
+
+def extended(history, branch, age):
+    """The history with one more leaf, the last one, that joins the branch above a node at this age."""
+    n, ages = history.n_leaves, ages_of(history)
+    events = {n + i: (ages[n + i], list(pair)) for i, pair in enumerate(history.children.tolist())}
+    for _, pair in events.values():
+        pair[:] = ["new" if child == branch else child for child in pair]
+    events["new"] = (age, [branch, "leaf"])
+    number = {**{i: i for i in range(n)}, "leaf": n}
+    order = sorted(events, key=lambda name: (events[name][0], math.inf if name == "new" else name))
+    if branch in events:  # ties: children first
+        order.remove("new")
+        order.insert(order.index(branch) + 1 + sum(events[k][0] < age for k in order[order.index(branch) + 1 :]), "new")
+    number |= {name: n + 1 + k for k, name in enumerate(order)}
+    merges = [[number[child] for child in events[name][1]] for name in order]
+    return Hierarchy.from_merges(merges, heights=[events[name][0] for name in order])
+
+
+def placed_slowly(x, history, process, row):
+    """∫ p(x, row, extended history) / p(x, history) over the age, for each branch and between any two events."""
+    n, ages = history.n_leaves, ages_of(history)
+    parents = {child: n + i for i, pair in enumerate(history.children.tolist()) for child in pair}
+    base, both = log_joint(x, history, process), np.vstack([x, row])
+    density = lambda t, b: math.exp(log_joint(both, extended(history, b, t), process) - base)  # noqa: E731
+    masses, means = np.zeros(2 * n - 1), np.zeros(2 * n - 1)
+    for b in range(2 * n - 1):
+        end = ages[parents[b]] if b in parents else ages[-1] + 60.0
+        cuts = np.unique([ages[b], *ages[(ages > ages[b]) & (ages < end)], end])
+        if b not in parents:
+            cuts = np.concatenate([cuts[:1], cuts[0] + np.array([0.5, 2.0, 6.0, 15.0, 60.0])])
+        for low, high in itertools.pairwise(cuts):
+            masses[b] += quad(density, low, high, (b,), epsabs=1e-12, epsrel=1e-9, limit=200)[0]
+            means[b] += quad(lambda t, b=b: t * density(t, b), low, high, epsabs=1e-12, epsrel=1e-9, limit=200)[0]
+    return masses, means / np.maximum(masses, 1e-300)
+
+
+def test_a_held_out_entry_has_its_known_distribution():
+    x = np.array(POINTS)
+    x[2, 1] = np.nan
+    found = predict(x, HISTORY, Brownian([1.0, 1.0]))
+    assert found.entries.tolist() == [[2, 1]]
+    np.testing.assert_allclose(found.mean, 1.3134657850485716, rtol=1e-10)
+    np.testing.assert_allclose(found.variance, 0.008757226382054265, rtol=1e-10)
+    found = log_predictive_entry(x, HISTORY, Brownian([1.0, 1.0]), POINTS)
+    np.testing.assert_allclose(found, -7.434277835851323, rtol=1e-10)
+
+
+def test_new_rows_have_their_known_density():
+    found = place(POINTS, HISTORY, Brownian([1.0, 1.0]), [[0.0, 0.0], [1.0, -1.0], [2.5, 3.0]])
+    np.testing.assert_allclose(
+        found.log_density, [-2.048462766816156, -3.732256277461405, -6.608989871457632], atol=2e-8
+    )
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("process", list(brownian_cases()), ids=repr)
+def test_predictions_are_normal_conditionals(process):
+    for seed in range(3):
+        history, x, _ = random_case(seed, 6)
+        x[0], x[1] = np.nan, [0.1, 0.2, 0.3]
+        found = predict(x, history, process)
+        mean, covariance = conditional(x, history, process)
+        np.testing.assert_allclose(found.mean, mean, atol=1e-9)
+        np.testing.assert_allclose(found.variance, np.diag(covariance), atol=1e-9)
+
+
+@pytest.mark.parametrize("process", list(brownian_cases()), ids=repr)
+def test_entries_have_the_ratio_of_likelihoods(process):
+    history, x, rng = random_case(4, 7, missing=0.5)
+    values = np.where(np.isnan(x), rng.normal(size=x.shape), x)
+    check_ratio(x, history, process, values)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 7), rate=st.sampled_from([0.5, (0.3, 1.0, 4.0)]))
+def test_states_have_the_ratio_of_likelihoods(seed, n, rate):
+    history, x, rng = random_states(seed, n, missing=0.5)
+    process = IndependentSites(rate, EQUILIBRIA)
+    values = np.column_stack([rng.integers(0, len(q), n) for q in EQUILIBRIA])
+    check_ratio(x, history, process, np.where(x < 0, values, x))
+    np.testing.assert_allclose(predict(x, history, process).probabilities.sum(axis=1), 1.0)
+
+
+def check_ratio(x, history, process, values):
+    x = np.asarray(x, dtype=np.float64)
+    entries = predict(x, history, process).entries
+    found = log_predictive_entry(x, history, process, values)
+    base = log_likelihood(x, history, process)
+    for k, (i, d) in enumerate(entries):
+        more = x.copy()
+        more[i, d] = values[i, d]
+        np.testing.assert_allclose(found[k], log_likelihood(more, history, process) - base, rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_still_missing_has_log_density_0():
+    history, x, _ = random_case(3, 5, missing=0.4)
+    assert (log_predictive_entry(x, history, Brownian(), x) == 0.0).all()
+    assert log_predictive_entry(np.ones((5, 2)), history, Brownian(), np.ones((5, 2))).shape == (0,)
+
+
+def test_columns_and_rows_without_entries():
+    history, x, _ = random_case(5, 5, missing=0.0)
+    x[:, 1] = np.nan
+    x[2] = np.nan
+    for rate in (1.0, FULL):
+        found = predict(x, history, Brownian(rate))
+        is_empty = found.entries[:, 1] == 1
+        assert np.isinf(found.variance[is_empty]).all()
+        assert (found.mean[is_empty] == 0).all()
+        assert np.isfinite(found.variance[~is_empty]).all()
+        with pytest.raises(ValueError, match="nothing is known of x at row 0, column 1"):
+            impute(x, history, Brownian(rate))
+        assert np.isfinite(impute(x, history, Brownian(rate, Gaussian()), size=2).draws).all()
+        assert (log_predictive_entry(x, history, Brownian(rate), np.ones((5, 3)))[is_empty] == 0.0).all()
+
+
+def test_one_leaf_has_only_the_root():
+    single = Hierarchy.from_merges(np.empty((0, 2), dtype=int), labels=["a"])
+    found = predict([[NAN, 1.0]], single, Brownian(2.0, Gaussian(3.0, 0.5), 0.25))
+    np.testing.assert_allclose([found.mean, found.variance], [[3.0], [1.5]])
+    assert np.isinf(predict([[NAN, 1.0]], single, Brownian()).variance).all()
+    np.testing.assert_allclose(predict([[-1]], single, IndependentSites(1.0, [[0.2, 0.8]])).probabilities, [[0.2, 0.8]])
+    found = place([[0.5]], single, Brownian(), [[1.5]])
+    np.testing.assert_allclose(found.log_density, -1.0 - math.log(2))  # Laplace's density
+    assert found.probabilities.tolist() == [[1.0]]
+    assert found.clusters == ((0,),)
+
+
+@pytest.mark.parametrize(
+    ("process", "row"),
+    [
+        (Brownian(0.7), [0.4, -0.5, 0.2]),
+        (Brownian(FULL, "flat", 0.1), [0.4, -0.5, 0.2]),
+        (Brownian([0.5, 1.0, 2.0], Gaussian([0.3, 0.0, 0.1], 1.5)), [0.4, NAN, 0.2]),
+        (Brownian(FULL, Gaussian(0.1, 0.6)), [0.4, NAN, 0.2]),
+    ],
+    ids=repr,
+)
+def test_places_are_integrals_of_the_ratio_of_joint_densities(process, row):
+    history, x, _ = random_case(7, 4, missing=0.0)
+    check_place(x, history, process, row)
+    x[1, 2] = x[3, 0] = np.nan
+    check_place(x, history, process, row)
+
+
+@pytest.mark.parametrize("rate", [0.6, (0.3, 1.0, 4.0)])
+def test_places_of_states_are_integrals_of_the_ratio_of_joint_densities(rate):
+    history, x, _ = random_states(2, 4)
+    check_place(x, history, IndependentSites(rate, EQUILIBRIA), [1, -1, 2])
+
+
+def check_place(x, history, process, row):
+    found = place(x, history, process, row)
+    masses, means = placed_slowly(x, history, process, row)
+    np.testing.assert_allclose(found.log_density, math.log(masses.sum()), atol=1e-7)
+    np.testing.assert_allclose(found.probabilities[0], masses / masses.sum(), atol=1e-7)
+    certain = masses > 1e-6 * masses.sum()
+    np.testing.assert_allclose(found.ages[0][certain], means[certain], rtol=1e-4)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 30))
+def test_a_row_without_entries_goes_where_the_prior_sends_it(seed, n):
+    history, x, _ = random_case(seed, n)
+    found = place(x, history, Brownian(FULL), [NAN, NAN, NAN])
+    np.testing.assert_allclose(found.log_density, 0.0, atol=1e-10)
+    assert found.probabilities.min() >= 0
+    events = np.concatenate([[0.0], np.sort(ages_of(history)[n:])])
+    hazard = np.concatenate([[0.0], np.cumsum(np.arange(n, 1, -1) * np.diff(events))])
+    np.testing.assert_allclose(found.probabilities[0, -1], math.exp(-hazard[-1]), rtol=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 8), scale=st.sampled_from([1e-6, 1.0, 1e3]))
+def test_placement_never_fails(seed, n, scale):
+    history, x, rng = random_case(seed, n, 2)
+    row = scale * rng.normal(size=2)
+    for process in (Brownian(), Brownian(1.0, Gaussian(), 0.1)):
+        found = place(x, history, process, row)
+        assert np.isfinite(found.log_density).all()
+        np.testing.assert_allclose(found.probabilities.sum(), 1.0)
+        assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
+        assert ((found.ages >= 0) & (found.ages < np.inf)).all()
+
+
+def test_many_dimensions_have_narrow_peaks():
+    rng = np.random.default_rng(1)
+    draw = coalescent(6, Brownian(np.ones(500)), rng=rng)
+    new = draw.x[2] + 0.1 * rng.normal(size=500)
+    found = place(draw.x, draw.hierarchy, Brownian(), new)
+    assert found.clusters[found.probabilities[0].argmax()] == (2,)
+    # The same by a sum over a fine grid in log age, on that branch.
+    ages = np.exp(np.linspace(-8, math.log(draw.hierarchy.branch_lengths[2]) - 1e-9, 3000))
+    base = log_joint(draw.x, draw.hierarchy, Brownian())
+    both = np.vstack([draw.x, new])
+    logs = [log_joint(both, extended(draw.hierarchy, 2, t), Brownian()) - base for t in ages]
+    total = np.trapezoid(np.exp(np.array(logs) - max(logs)) * ages, np.log(ages))
+    np.testing.assert_allclose(
+        found.log_density + np.log(found.probabilities[0, 2]), max(logs) + math.log(total), atol=1e-5
+    )
+
+
+def test_copies_of_rows_have_infinite_density_unless_leaves_have_variance():
+    history, x, _ = random_case(3, 4, missing=0.0)
+    found = place(x, history, Brownian(), x[1])
+    assert found.log_density[0] == np.inf
+    assert found.probabilities[0, 1] == 1.0
+    assert found.ages[0, 1] == 0.0
+    found = place(x, history, Brownian(1.0, "flat", 0.01), x[1])
+    assert np.isfinite(found.log_density[0])
+    twice = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.0, 0.5])
+    for process in (Brownian(), Brownian(1.0, "flat", 0.1)):
+        found = place([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], twice, process, [[0.5, 0.5]])
+        assert np.isfinite(found.log_density).all()
+    with pytest.raises(ValueError, match="leaf_variance"):
+        place([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]], twice, Brownian(FULL[:2, :2]), [0.5, NAN])
+
+
+def test_mixtures_weigh_histories():
+    history, x, _ = random_case(8, 5, missing=0.3)
+    other = coalescent(5, rng=80).hierarchy
+    merges = np.array([history.children, other.children])
+    ages = np.array([ages_of(history)[5:], ages_of(other)[5:]])
+    shares = np.array([0.3, 0.7])
+    draws = CoalescentDraws(merges, ages, np.log(shares), 0.0, np.ones(4), tuple("01234"))
+    process = Brownian([0.5, 1.0, 2.0])
+    parts = [predict(x, each, process) for each in (history, other)]
+    found = predict(x, draws, process)
+    mean = shares @ [part.mean for part in parts]
+    square = shares @ [part.variance + part.mean**2 for part in parts]
+    np.testing.assert_allclose(found.mean, mean)
+    np.testing.assert_allclose(found.variance, square - mean**2)
+    values = np.where(np.isnan(x), 0.5, x)
+    logs = [log_predictive_entry(x, each, process, values) for each in (history, other)]
+    np.testing.assert_allclose(log_predictive_entry(x, draws, process, values), np.log(shares @ np.exp(logs)))
+    row = np.array([[0.1, 0.2, -0.4]])
+    places = [place(x, each, process, row) for each in (history, other)]
+    found = place(x, draws, process, row)
+    total = shares @ np.exp([each.log_density for each in places])
+    np.testing.assert_allclose(found.log_density, np.log(total))
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
+    alone = sum(s * math.exp(p.log_density[0]) * p.probabilities[0, 0] for s, p in zip(shares, places, strict=True))
+    np.testing.assert_allclose(found.probabilities[0, found.clusters.index((0,))], alone / total[0])
+
+
+@pytest.mark.parametrize("process", [Brownian([0.5, 1, 2], "flat", 0.2), Brownian(FULL, Gaussian(0.3, 0.8))], ids=repr)
+def test_imputed_numbers_are_joint_draws(process):
+    history, x, _ = random_case(11, 5, missing=0.4)
+    x[0] = 0.5
+    found = impute(x, history, process, rng=1, size=4000)
+    is_missing = np.isnan(x)
+    mean, covariance = conditional(x, history, process)
+    draws = found.draws[:, is_missing]
+    np.testing.assert_allclose(found.values[is_missing], mean, atol=1e-9)
+    np.testing.assert_allclose(found.spread[is_missing], np.sqrt(np.diag(covariance)), atol=1e-9)
+    assert (found.spread[~is_missing] == 0).all()
+    assert (found.draws[:, ~is_missing] == x[~is_missing]).all()
+    scale = np.sqrt(np.diag(covariance))
+    assert np.abs((draws.mean(axis=0) - mean) / scale).max() < 5 / math.sqrt(4000)
+    assert np.abs((np.cov(draws.T) - covariance) / np.outer(scale, scale)).max() < 7 / math.sqrt(4000)
+
+
+def test_imputed_states_are_joint_draws():
+    history, x, _ = random_states(5, 4, missing=0.0)
+    x = x[:, :2].copy()
+    x[0, 0] = x[1, 0] = x[2, 1] = -1
+    process = IndependentSites([0.5, 1.0], EQUILIBRIA[:2])
+    found = impute(x, history, process, rng=2, size=6000)
+    assert (found.values[x >= 0] == x[x >= 0]).all()
+    base = log_likelihood(x, history, process)
+    for a in range(2):
+        for b in range(2):
+            more = x.copy()
+            more[0, 0], more[1, 0] = a, b
+            share = ((found.draws[:, 0, 0] == a) & (found.draws[:, 1, 0] == b)).mean()
+            assert abs(share - math.exp(log_likelihood(more, history, process) - base)) < 5 * 0.5 / math.sqrt(6000)
+
+
+def test_imputing_is_reproducible():
+    history, x, _ = random_case(11, 5)
+    one, two = (impute(x, history, Brownian(), rng=7, size=3).draws for _ in range(2))
+    assert (one == two).all()
+
+
+def test_empirical_equilibria_are_those_of_the_data():
+    history, x, _ = random_states(6, 6)
+    process = IndependentSites(0.5)
+    for d in range(3):
+        x[0, d] = -1
+    spelled = [np.bincount(c[c >= 0]) for c in x.T]
+    spelled = [np.where(c > 0, c + 0.5, 0) / np.where(c > 0, c + 0.5, 0).sum() for c in spelled]
+    one, two = (predict(x, history, p).probabilities for p in (process, IndependentSites(0.5, spelled)))
+    np.testing.assert_allclose(one, two)
+    assert np.isfinite(place(x, history, process, x[1]).log_density).all()
+    with pytest.raises(ValueError, match="codes go up to"):
+        place(x, history, process, [[40, 0, 0]])
+
+
+class Plain(Process):
+    """One column of Brownian motion, written by a user: messages (v, ŷ)."""
+
+    def prepare(self, x):
+        x = np.asarray(x, dtype=np.float64)
+        return Prepared(type(self), np.zeros(1), np.column_stack([np.zeros(len(x)), x]), 2)
+
+    @staticmethod
+    def meet(theta, left, right, out):
+        out[0], out[1] = (left[1] - right[1]) ** 2, left[0] + right[0]
+        return 1.0
+
+    @staticmethod
+    def log_z(theta, meeting, s):
+        total = meeting[1] + s
+        return -0.5 * (math.log(2 * math.pi * total) + meeting[0] / total) if total > 0.0 else -np.inf
+
+    @staticmethod
+    def join(theta, left, l_left, right, l_right, out):
+        a, b = left[0] + l_left, right[0] + l_right
+        out[0], out[1] = a * b / (a + b), (b * left[1] + a * right[1]) / (a + b)
+
+
+def test_a_process_of_ones_own_can_be_placed():
+    history, x, _ = random_case(1, 5, 1, missing=0.0)
+    one, two = (place(x, history, process, [0.3]) for process in (Plain(), Brownian()))
+    np.testing.assert_allclose(one.log_density, two.log_density, rtol=1e-9)
+    np.testing.assert_allclose(one.probabilities, two.probabilities, rtol=1e-8, atol=1e-12)
+    with pytest.raises(TypeError, match="does not say what its messages mean"):
+        predict(x, history, Plain())
+
+
+def test_a_root_of_ones_own_needs_a_message():
+    class Rooted(Plain):
+        @staticmethod
+        def log_root(theta, message):
+            return -0.5 * (math.log(2 * math.pi * (1.0 + message[0])) + message[1] ** 2 / (1.0 + message[0]))
+
+    class Told(Rooted):
+        @staticmethod
+        def root_message(theta):
+            return [1.0, 0.0]
+
+    history, x, _ = random_case(1, 5, 1, missing=0.0)
+    with pytest.raises(TypeError, match="root_message"):
+        place(x, history, Rooted(), [0.3])
+    one, two = (place(x, history, process, [0.3]) for process in (Told(), Brownian(1.0, Gaussian(0.0, 1.0))))
+    np.testing.assert_allclose(one.log_density, two.log_density, rtol=1e-9)
+
+
+def test_two_leaves_against_the_normal_distribution():
+    history = Hierarchy.from_merges([[0, 1]], heights=[0.5])
+    x = np.array([[0.2], [NAN]])
+    found = predict(x, history, Brownian(1.0, Gaussian(0.0, 2.0)))
+    joint = multivariate_normal([0, 0], [[2.5, 2.0], [2.0, 2.5]])
+    ratio = joint.logpdf([0.2, 1.0]) - multivariate_normal(0, 2.5).logpdf(0.2)
+    value = -0.5 * (math.log(2 * math.pi * found.variance[0]) + (1.0 - found.mean[0]) ** 2 / found.variance[0])
+    np.testing.assert_allclose(value, ratio)
+
+
+def test_bad_input_is_refused():
+    history, x, _ = random_case(1, 4)
+    with pytest.raises(TypeError, match="expected a Hierarchy with heights"):
+        predict(x, "history", Brownian())
+    with pytest.raises(TypeError, match="expected a process"):
+        predict(x, history, "Brownian")
+    with pytest.raises(ValueError, match="new has 2 columns but x has 3"):
+        place(x, history, Brownian(), [0.0, 1.0])
+    with pytest.raises(ValueError, match="values has shape"):
+        log_predictive_entry(x, history, Brownian(), x[:2])
+    with pytest.raises(ValueError, match="has 4 leaves"):
+        predict(x[:3], history, Brownian())
+    with pytest.raises(ValueError, match="size is -1"):
+        impute(x, history, Brownian(1.0, Gaussian()), size=-1)
