@@ -255,8 +255,8 @@ def estimate_sites(
         q_k ← (Σ_b redraws to k + q_k M_root(k) + pseudo_count) / their sum,
         λ ← (Σ_b λ l_b/Z_b + a − 1) / (Σ_b l_b + b).
 
-    A process with one rate gets one, pooled over the sites; one with a rate per site, one each. `pseudo_count` is for each
-    state that is possible. Sites without entries stay as they are, but for priors. Draws are averaged over by weight.
+    A process with one rate gets one, pooled over the sites; one with a rate per site, one each. `pseudo_count` is for
+    each state that is possible. Sites without entries stay as they are, but for priors. Draws count by weight.
 
     >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.9])
     >>> found = estimate_sites([[0], [0], [1]], history, IndependentSites(1.0, [[0.5, 0.5]]), rounds=1, pseudo_count=0)
