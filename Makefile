@@ -12,10 +12,10 @@ demo: $(READY)
 	$(BIN)/python -m palmette.demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-quick: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
 
 check: lint types test
 
@@ -36,6 +36,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/small_problems.py
 	$(BIN)/python benchmarks/refine.py
 	$(BIN)/python benchmarks/jets.py
+	$(BIN)/python benchmarks/coalescent.py
+	$(BIN)/python benchmarks/particles.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }

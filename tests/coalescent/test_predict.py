@@ -11,7 +11,8 @@ from scipy.stats import multivariate_normal
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.joint import ages_of, log_joint, log_likelihood
 from palmette.coalescent.particles import CoalescentDraws
-from palmette.coalescent.predict import impute, log_predictive_entry, place, predict
+from palmette.coalescent.place import place
+from palmette.coalescent.predict import impute, log_predictive_entry, predict
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
@@ -259,7 +260,7 @@ def test_many_dimensions_have_narrow_peaks():
     found = place(draw.x, draw.hierarchy, Brownian(), new)
     assert found.clusters[found.probabilities[0].argmax()] == (2,)
     # The same by a sum over a fine grid in log age, on that branch.
-    ages = np.exp(np.linspace(-8, math.log(draw.hierarchy.branch_lengths[2]) - 1e-9, 3000))
+    ages = np.exp(np.linspace(-8, math.log(draw.hierarchy.branch_lengths[2]) - 1e-9, 1200))
     base = log_joint(draw.x, draw.hierarchy, Brownian())
     both = np.vstack([draw.x, new])
     logs = [log_joint(both, extended(draw.hierarchy, 2, t), Brownian()) - base for t in ages]
@@ -316,7 +317,7 @@ def test_mixtures_weigh_histories():
 def test_imputed_numbers_are_joint_draws(process):
     history, x, _ = random_case(11, 5, missing=0.4)
     x[0] = 0.5
-    found = impute(x, history, process, rng=1, size=4000)
+    found = impute(x, history, process, rng=1, size=1500)
     is_missing = np.isnan(x)
     mean, covariance = conditional(x, history, process)
     draws = found.draws[:, is_missing]
@@ -325,8 +326,8 @@ def test_imputed_numbers_are_joint_draws(process):
     assert (found.spread[~is_missing] == 0).all()
     assert (found.draws[:, ~is_missing] == x[~is_missing]).all()
     scale = np.sqrt(np.diag(covariance))
-    assert np.abs((draws.mean(axis=0) - mean) / scale).max() < 5 / math.sqrt(4000)
-    assert np.abs((np.cov(draws.T) - covariance) / np.outer(scale, scale)).max() < 7 / math.sqrt(4000)
+    assert np.abs((draws.mean(axis=0) - mean) / scale).max() < 5 / math.sqrt(1500)
+    assert np.abs((np.cov(draws.T) - covariance) / np.outer(scale, scale)).max() < 7 / math.sqrt(1500)
 
 
 def test_imputed_states_are_joint_draws():
@@ -365,8 +366,8 @@ def test_empirical_equilibria_are_those_of_the_data():
         place(x, history, process, [[40, 0, 0]])
 
 
-class Plain(Process):
-    """One column of Brownian motion, written by a user: messages (v, ŷ)."""
+class Rooted(Process):
+    """One column of Brownian motion from a root at N(0, 1), written by a user: messages (v, ŷ)."""
 
     def prepare(self, x):
         x = np.asarray(x, dtype=np.float64)
@@ -387,32 +388,42 @@ class Plain(Process):
         a, b = left[0] + l_left, right[0] + l_right
         out[0], out[1] = a * b / (a + b), (b * left[1] + a * right[1]) / (a + b)
 
-
-def test_a_process_of_ones_own_can_be_placed():
-    history, x, _ = random_case(1, 5, 1, missing=0.0)
-    one, two = (place(x, history, process, [0.3]) for process in (Plain(), Brownian()))
-    np.testing.assert_allclose(one.log_density, two.log_density, rtol=1e-9)
-    np.testing.assert_allclose(one.probabilities, two.probabilities, rtol=1e-8, atol=1e-12)
-    with pytest.raises(TypeError, match="does not say what its messages mean"):
-        predict(x, history, Plain())
+    @staticmethod
+    def log_root(theta, message):
+        return -0.5 * (math.log(2 * math.pi * (1.0 + message[0])) + message[1] ** 2 / (1.0 + message[0]))
 
 
-def test_a_root_of_ones_own_needs_a_message():
-    class Rooted(Plain):
-        @staticmethod
-        def log_root(theta, message):
-            return -0.5 * (math.log(2 * math.pi * (1.0 + message[0])) + message[1] ** 2 / (1.0 + message[0]))
+class Told(Rooted):
+    @staticmethod
+    def root_message(theta):
+        return [1.0, 0.0]
 
-    class Told(Rooted):
-        @staticmethod
-        def root_message(theta):
-            return [1.0, 0.0]
 
+def test_a_process_of_ones_own_can_be_placed_if_its_root_has_a_message():
     history, x, _ = random_case(1, 5, 1, missing=0.0)
     with pytest.raises(TypeError, match="root_message"):
         place(x, history, Rooted(), [0.3])
     one, two = (place(x, history, process, [0.3]) for process in (Told(), Brownian(1.0, Gaussian(0.0, 1.0))))
     np.testing.assert_allclose(one.log_density, two.log_density, rtol=1e-9)
+    np.testing.assert_allclose(one.probabilities, two.probabilities, rtol=1e-8, atol=1e-12)
+
+
+class Wrapped(Process):
+    """A process of which nothing is known but its messages."""
+
+    def prepare(self, x):
+        return Brownian([0.5, 1.0, 2.0]).prepare(x)
+
+
+def test_processes_of_ones_own_have_ratios_of_likelihoods():
+    history, x, _ = random_case(4, 5, missing=0.4)
+    values = np.where(np.isnan(x), 0.5, x)
+    one, two = (log_predictive_entry(x, history, p, values) for p in (Wrapped(), Brownian([0.5, 1.0, 2.0])))
+    np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9)
+    found = [place(x, history, p, [0.1, 0.2, 0.3]).log_density for p in (Wrapped(), Brownian([0.5, 1.0, 2.0]))]
+    np.testing.assert_allclose(*found)
+    with pytest.raises(TypeError, match="does not say what its messages mean"):
+        predict(x, history, Wrapped())
 
 
 def test_two_leaves_against_the_normal_distribution():

@@ -2,11 +2,21 @@
 
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.clusters import flat_clusters, log_ratios
-from palmette.coalescent.estimate import estimate_rate, estimate_scale, estimate_sites, fit, sample_covariance
+from palmette.coalescent.estimate import (
+    Gamma,
+    InverseGamma,
+    InverseWishart,
+    estimate_rate,
+    estimate_scale,
+    estimate_sites,
+    fit,
+    sample_covariance,
+)
 from palmette.coalescent.greedy import FoundHistory, greedy
 from palmette.coalescent.joint import log_joint, log_likelihood, log_prior
 from palmette.coalescent.particles import CoalescentDraws
-from palmette.coalescent.predict import impute, log_predictive_entry, place, predict
+from palmette.coalescent.place import Placement, place
+from palmette.coalescent.predict import Imputation, Prediction, impute, log_predictive_entry, predict
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.coalescent.smc import smc
@@ -15,8 +25,14 @@ __all__ = [
     "Brownian",
     "CoalescentDraws",
     "FoundHistory",
+    "Gamma",
     "Gaussian",
+    "Imputation",
     "IndependentSites",
+    "InverseGamma",
+    "InverseWishart",
+    "Placement",
+    "Prediction",
     "Prepared",
     "Process",
     "estimate_rate",

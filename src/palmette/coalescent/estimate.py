@@ -22,9 +22,9 @@ from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.greedy import FoundHistory, Rule, greedy
 from palmette.coalescent.joint import ages_of, evaluate_events
 from palmette.coalescent.particles import CoalescentDraws
-from palmette.coalescent.predict import site_tables, view, weighted_histories, with_equilibrium
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
+from palmette.coalescent.view import site_tables, view, weighted_histories, with_equilibrium
 from palmette.hierarchy import Hierarchy
 from palmette.inputs import check_points
 

@@ -76,7 +76,8 @@ class Process:
     All but ``prepare`` are static methods, compiled for you. These may be left out:
 
     ``log_root(theta, message)``
-        what the state of the last lineage adds to the log likelihood; 0.
+        what the state of the last lineage adds to the log likelihood; 0. `place` then needs ``root_message(theta)``
+        too, a plain static method that returns the distribution of the root's state as a message.
     ``slopes(theta, meeting, s)`` and ``longest(theta, meeting, rate)``
         the first two derivatives of log Z in s, and an s beyond which −rate/2 + d log Z/ds is negative. If both are
         there, ``best_length`` uses them.
