@@ -19,6 +19,19 @@ def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
+def check_integer(name: str, value: int, least: int) -> int:
+    """A whole number of at least `least`.
+
+    >>> check_integer("n_jets", 3, 0)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}")
+    return int(value)
+
+
 def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
     """One finite number per node; given one per inner node only, the leaves get 0.
 

@@ -32,6 +32,7 @@ log_density: Any = None
 climb: Any = None
 find_window: Any = None
 fall_through: Any = None
+line_through: Any = None
 
 _GOLDEN = 0.6180339887498949
 _LOG_2 = math.log(2)
@@ -68,12 +69,18 @@ def propose_length_from(log_z: Any) -> Any:
     between. The tails go on as straight lines, so it reaches wherever the target does. Where the target diverges at
     δ = 0, that is what is drawn, with log density inf.
     """
-    return specialise(_propose, **_searching(log_z))
+    return _on_line(_propose, log_z)
 
 
 def log_survival_from(log_z: Any) -> Any:
     """(theta, meeting, s0, rate, δ) → log P(a draw of `propose_length_from` is longer than δ)."""
-    return specialise(_log_survival, **_searching(log_z))
+    return _on_line(_log_survival, log_z)
+
+
+def _on_line(template: Any, log_z: Any) -> Any:
+    parts = _searching(log_z)
+    line_through = specialise_inline(_line_through, log_density=parts["log_density"])
+    return specialise(template, find_window=parts["find_window"], line_through=line_through)
 
 
 def _searching(log_z: Any) -> dict[str, Any]:
@@ -239,11 +246,17 @@ def _propose(theta, meeting, s0, rate, seed, item, step):
         delta = -math.log1p(-unit_draw(key, 0, 0)) / rate
         return s0 + 2.0 * delta, math.log(rate) - rate * delta
     h = (right - left) / _N_CELLS
+    values = line_through(theta, meeting, s0, rate, top, left, h)
+    x, value = _draw_broken_line(values, left, h, unit_draw(key, 0, 0), 1.0 - unit_draw(key, 1, 0))
+    return s0 + 2.0 * math.exp(x), value - x
+
+
+def _line_through(theta, meeting, s0, rate, top, left, h):
+    # The log density in x relative to its mode, at the ends of the cells.
     values = np.empty(_N_CELLS + 1)
     for i in range(values.size):
         values[i] = max(log_density(theta, meeting, s0, rate, left + i * h, 1.0) - top, -4.0 * _DROP)
-    x, value = _draw_broken_line(values, left, h, unit_draw(key, 0, 0), 1.0 - unit_draw(key, 1, 0))
-    return s0 + 2.0 * math.exp(x), value - x
+    return values
 
 
 def _log_survival(theta, meeting, s0, rate, delta):
@@ -256,9 +269,7 @@ def _log_survival(theta, meeting, s0, rate, delta):
     if top == -np.inf:
         return -rate * delta
     h = (right - left) / _N_CELLS
-    values = np.empty(_N_CELLS + 1)
-    for i in range(values.size):
-        values[i] = max(log_density(theta, meeting, s0, rate, left + i * h, 1.0) - top, -4.0 * _DROP)
+    values = line_through(theta, meeting, s0, rate, top, left, h)
     return _log_above(values, left, h, math.log(delta))
 
 

@@ -7,7 +7,6 @@ branches that lead to the event: every process here is reversible, so it does no
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import as_compiled
+from palmette._static import compile_static
 from palmette.coalescent import durations
 
 __all__ = ["Prepared", "Process"]
@@ -120,28 +119,13 @@ class Process:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in cls._signatures:
-            function = cls.__dict__.get(name)
-            if isinstance(function, staticmethod):
-                function = function.__func__
-            if function is not None:
-                _check_parameters(cls, name, function)
-                setattr(cls, name, staticmethod(as_compiled(function)))
+        compile_static(cls, cls._signatures)
         if hasattr(cls, "log_z"):
             _complete(cls)
 
     def prepare(self, x: npt.ArrayLike) -> Prepared:
         """The rows of x, one per leaf, as messages; raises for data that the process does not take."""
         raise TypeError(f"{type(self).__name__} must define prepare, meet, log_z and join; see Process")
-
-
-def _check_parameters(process: type[Process], name: str, function: Any) -> None:
-    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
-    wanted = process._signatures[name]
-    if len(given) != wanted.count(",") + 1:
-        raise TypeError(
-            f"{process.__name__}.{name} takes ({', '.join(given)}); write it as a static method with ({wanted})"
-        )
 
 
 def _complete(process: type[Process]) -> None:

@@ -17,6 +17,7 @@ from palmette.coalescent.particles import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
 from palmette.labels import name_leaves
+from palmette.posterior.base import check_positive
 from palmette.progress import Progress
 from palmette.recursions.schedule import Workers, check_threads
 
@@ -66,7 +67,7 @@ def smc(
     """
     _check_choice("proposal", proposal, PROPOSALS)
     _check_choice("resampling", resampling, RESAMPLINGS)
-    n_particles = _check_count(n_particles)
+    check_positive("n_particles", n_particles)
     if not 0.0 <= resample_below <= 1.0:
         raise ValueError(f"resample_below is {resample_below!r}; expected a share of the particles, 0 to 1")
     if not isinstance(process, Process):
@@ -76,7 +77,7 @@ def smc(
     if len(names) != prepared.n_leaves:
         raise ValueError(f"{len(names)} labels for {prepared.n_leaves} rows; give one for each")
     generator = np.random.default_rng(rng)
-    run = _Run(prepared, n_particles, compile_proposal(prepared, proposal), int(generator.integers(2**62)))
+    run = _Run(prepared, int(n_particles), compile_proposal(prepared, proposal), int(generator.integers(2**62)))
     bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)
     with Workers(check_threads(threads), bar) as workers:
         for event in range(prepared.n_leaves - 1):
@@ -172,9 +173,3 @@ def _resampled(weight: Floats, how: str, u: Floats) -> Ints:
 def _check_choice(name: str, given: str, choices: Iterable[str]) -> None:
     if given not in tuple(choices):
         raise ValueError(f"{name} is {given!r}; choose one of {', '.join(map(repr, choices))}")
-
-
-def _check_count(n_particles: int) -> int:
-    if isinstance(n_particles, bool) or not isinstance(n_particles, int | np.integer) or n_particles < 1:
-        raise ValueError(f"n_particles is {n_particles!r}; expected a whole number of at least 1")
-    return int(n_particles)

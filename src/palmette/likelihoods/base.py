@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import as_compiled, specialise
+from palmette._jit import specialise
+from palmette._static import compile_static
 from palmette.inputs import check_points
 
 __all__ = [
@@ -67,12 +67,7 @@ class Likelihood:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        function = cls.__dict__.get("log_marginal")
-        if isinstance(function, staticmethod):
-            function = function.__func__
-        if function is not None:
-            _check_signature(cls, function)
-            cls.log_marginal = staticmethod(as_compiled(function))
+        compile_static(cls, {"log_marginal": "theta, size, sums"})
 
     def statistics(self, points: Floats) -> tuple[npt.ArrayLike, npt.ArrayLike]:
         """(theta, additive): what `log_marginal` reads, and the (n, D) array of which it gets sums over a cluster."""
@@ -135,15 +130,6 @@ def _log_marginals(likelihood: Likelihood, points: Floats, sizes: list[int]) -> 
     if not all(value < np.inf for value in values):
         raise ValueError(f"{type(likelihood).__name__}.log_marginal returned NaN or inf; it must be finite or -inf")
     return values
-
-
-def _check_signature(likelihood: type[Likelihood], function: Any) -> None:
-    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
-    if len(given) != 3:
-        raise TypeError(
-            f"{likelihood.__name__}.log_marginal takes ({', '.join(given)}); "
-            f"write it as a static method with (theta, size, sums)"
-        )
 
 
 def check_parameter(value: Any, name: str, *, positive: bool = True) -> float | tuple[float, ...]:

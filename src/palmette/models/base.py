@@ -7,7 +7,6 @@ columns into log ψ: those of P, L and R for a split (`SplitModel`), those of on
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import as_compiled
+from palmette._static import compile_static
 from palmette.labels import check_labels
 
 __all__ = ["FeatureModel", "Model"]
@@ -62,13 +61,7 @@ class FeatureModel(Model):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in cls._signatures:
-            function = cls.__dict__.get(name)
-            if isinstance(function, staticmethod):
-                function = function.__func__
-            if function is not None:
-                _check_parameters(cls, name, function)
-                setattr(cls, name, staticmethod(as_compiled(function)))
+        compile_static(cls, cls._signatures)
 
     def __init__(
         self,
@@ -116,15 +109,6 @@ class FeatureModel(Model):
         gap = np.abs(self._pairwise - self._pairwise.transpose(0, 2, 1)).max(initial=0.0)
         if gap > 1e-9 * np.abs(self._pairwise).max(initial=0.0):
             raise ValueError(f"a matrix in pairwise is not symmetric (entries differ by {gap:g}); pairs are unordered")
-
-
-def _check_parameters(model: type[FeatureModel], name: str, function: Any) -> None:
-    given = list(inspect.signature(getattr(function, "py_func", function)).parameters)
-    wanted = model._signatures[name]
-    if len(given) != wanted.count(",") + 1:
-        raise TypeError(
-            f"{model.__name__}.{name} takes ({', '.join(given)}); write it as a static method with ({wanted})"
-        )
 
 
 def _check_count(n_leaves: int) -> int:

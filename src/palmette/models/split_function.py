@@ -10,9 +10,11 @@ import numpy.typing as npt
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import HierarchyModel
 
-__all__ = ["SplitFunction"]
+__all__ = ["SplitFunction", "require_masks"]
 
 Masks = npt.NDArray[np.int64]
+
+_MOST_LEAVES = 63  # bits of a mask
 
 
 class SplitFunction(HierarchyModel):
@@ -63,3 +65,11 @@ class SplitFunction(HierarchyModel):
         one, two = masks[hierarchy.children].T
         swap = (two & -two) < (one & -one)
         return float(self.log_potentials(np.where(swap, two, one), np.where(swap, one, two)).sum())
+
+
+def require_masks(n: int) -> None:
+    """Refuse more leaves than the bit masks of a function hold."""
+    if n > _MOST_LEAVES:
+        raise ValueError(
+            f"the function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n}; write a SplitModel"
+        )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
 from palmette.hierarchy import Hierarchy
-from palmette.models.split_function import SplitFunction
+from palmette.models.split_function import SplitFunction, require_masks
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
@@ -35,7 +35,6 @@ from palmette.search.record import Found
 
 __all__ = ["beam"]
 
-_MOST_MASKED = 63  # leaves in the bit mask of a split function
 _CHUNK = 2e7  # pairs to rank, or triples to compare, in one compiled call: Ctrl-C is heard in between
 
 fill_gains: Any = None  # for a model, put in by `specialise`
@@ -161,10 +160,7 @@ def _extend_by(gain, forests, f, is_forced, pool):
 
 def _asking(model: SplitFunction) -> _Extension:
     n = model.n_leaves
-    if n > _MOST_MASKED:
-        raise ValueError(
-            f"the function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {n}; write a SplitModel"
-        )
+    require_masks(n)
 
     def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
         lowest, place = np.unique(forests.slots[first], return_inverse=True)

@@ -20,7 +20,7 @@ from palmette.models.base import FeatureModel, Model
 from palmette.models.cluster_function import ClusterFunction
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.features import feature_loader
-from palmette.models.split_function import SplitFunction
+from palmette.models.split_function import SplitFunction, require_masks
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.search.cuts import best_cut
 from palmette.search.record import Found, FoundPartition
@@ -30,7 +30,6 @@ __all__ = ["greedy"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_MOST_MASKED = 63  # leaves in the bit mask of a split function
 
 score: Any = None  # a model's, put in by `specialise`, as are all of these
 features: Any = None
@@ -218,10 +217,7 @@ def _merge_compiled(model: FeatureModel, merge_score: Any) -> Ints:
 
 def _merge_masks(n: int, pair_scores: Callable[[Ints, Ints], Floats]) -> Ints:
     # One call for all pairs of leaves, then one for each new cluster against the others.
-    if n > _MOST_MASKED:
-        raise ValueError(
-            f"the function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {n}; write a SplitModel"
-        )
+    require_masks(n)
     masks = 1 << np.arange(n, dtype=np.int64)
     node = np.arange(n)
     scores = np.empty((n, n))  # row < column

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.hierarchy import Hierarchy
-from palmette.models.split_function import SplitFunction
+from palmette.models.split_function import SplitFunction, require_masks
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.progress import Progress
 from palmette.search.moves import advancer, keep_better, queue_all, round_agenda
@@ -31,7 +31,6 @@ from palmette.trellis.sparse_passes import SparsePasses
 
 __all__ = ["Optimum", "local_optima", "refine"]
 
-_MOST_MASKED = 63  # leaves in the bit mask of a split function
 _EFFORT = 1 << 19  # positions surveyed between two looks at the clock: some hundredths of a second
 _PLAIN_EFFORT = 1 << 9  # the same for a split function
 _PATIENCE = 3  # rounds without a gain that end a line
@@ -222,11 +221,8 @@ def _check(
     if not isinstance(hierarchy, Hierarchy):
         raise TypeError(f"expected the hierarchy to start from, such as that of search.greedy, not {hierarchy!r}")
     require_binary(hierarchy)
-    if isinstance(model, SplitFunction) and model.n_leaves > _MOST_MASKED:
-        raise ValueError(
-            f"the function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {model.n_leaves}; "
-            f"write a SplitModel"
-        )
+    if isinstance(model, SplitFunction):
+        require_masks(model.n_leaves)
     if seconds is None and rounds is None:
         raise ValueError("refine needs an end: give seconds, rounds, or both")
     if seconds is not None and (

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from palmette._checks import check_integer
 from palmette._immutable import read_only
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.process import Process
@@ -81,14 +82,14 @@ def coalescent(
     >>> draw.hierarchy.heights[4:].round(3)
     array([0.179, 0.282, 5.657])
     """
-    n, names = _check_integer("n", n, 1), check_labels(labels, n)
+    n, names = check_integer("n", n, 1), check_labels(labels, n)
     generator = np.random.default_rng(rng)
     wander = None if process is None else _wandering(process, n_columns, start)
     if wander is None and (n_columns is not None or start is not None):
         raise ValueError("n_columns and start are about data, and there is no process; give one, such as Brownian()")
     if size is None:
         return _draw(n, names, wander, generator)
-    return [_draw(n, names, wander, generator) for _ in range(_check_integer("size", size, 0))]
+    return [_draw(n, names, wander, generator) for _ in range(check_integer("size", size, 0))]
 
 
 class _Motion:
@@ -145,7 +146,7 @@ class _Sites:
 
 def _wandering(process: Process, n_columns: int | None, start: npt.ArrayLike | None) -> _Motion | _Sites:
     if n_columns is not None:
-        n_columns = _check_integer("n_columns", n_columns, 1)
+        n_columns = check_integer("n_columns", n_columns, 1)
     if isinstance(process, Brownian):
         return _Motion(process, n_columns, start)
     if not isinstance(process, IndependentSites):
@@ -185,11 +186,3 @@ def _hierarchy(n: int, names: tuple[str, ...], rng: np.random.Generator) -> Hier
         lineages[j] = lineages[-1]
         lineages.pop()
     return Hierarchy.from_merges(children, names, heights=ages)
-
-
-def _check_integer(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if value < least:
-        raise ValueError(f"{name} is {value}; it must be at least {least}")
-    return int(value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._checks import check_integer
 from palmette._immutable import read_only
 from palmette.jets.ragged import Jet
 from palmette.jets.simulated import GinkgoJets
@@ -65,9 +66,9 @@ def ginkgo(
     law = {name: check_positive(name, values[name]) for name in ("rate", "root_rate", "t_cut")}
     mass = check_positive("mass", values["mass"])
     start = _start(values["momentum"], mass)
-    fewest = 1 if min_leaves is None else _check_integer("min_leaves", min_leaves, 1)
-    most = _UNBOUNDED if max_leaves is None else _check_integer("max_leaves", max_leaves, fewest)
-    n_jets, first = _check_integer("n_jets", n_jets, 0), _check_integer("first", first, 0)
+    fewest = 1 if min_leaves is None else check_integer("min_leaves", min_leaves, 1)
+    most = _UNBOUNDED if max_leaves is None else check_integer("max_leaves", max_leaves, fewest)
+    n_jets, first = check_integer("n_jets", n_jets, 0), check_integer("first", first, 0)
     seed = np.random.default_rng(rng).integers(0, 2**64, dtype=np.uint64)
     rates = np.array([law["root_rate"], law["rate"]])
     parts = []
@@ -102,14 +103,6 @@ def _start(momentum: npt.ArrayLike, mass: float) -> Floats:
     if vector.ndim == 0:
         vector = np.full(3, vector / math.sqrt(3))
     return np.array([math.hypot(mass, *vector), *vector])
-
-
-def _check_integer(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if value < least:
-        raise ValueError(f"{name} is {value}; it must be at least {least}")
-    return int(value)
 
 
 def _check_sizes(first: int, sizes: Ints) -> None:
