@@ -1,0 +1,38 @@
+"""A price for small clusters that stay alone up to great heights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._checks import check_integer
+from palmette.ultrametric.losses.base import Loss
+from palmette.ultrametric.subdominant import Subdominant
+
+__all__ = ["ClusterSize"]
+
+
+@dataclass(frozen=True)
+class ClusterSize(Loss):
+    """mean over edges of u(e) / γ(e), where γ is the size of the smaller child of the merge where the ends of e meet.
+
+    With `top`, the mean is over only those edges whose ends meet at one of the `top` highest merges: small clusters
+    are a nuisance at large scales, and natural at small ones. γ counts as constant in the gradient.
+    """
+
+    top: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.top is not None:
+            check_integer("top", self.top, 1)
+
+    def evaluate(self, fitted: Subdominant) -> tuple[float, npt.NDArray[np.float64]]:
+        """The mean of height over size, and its gradient by the altitudes."""
+        n_merges = len(fitted.altitudes)
+        lowest = 0 if self.top is None else max(n_merges - self.top, 0)
+        edges_at = np.bincount(fitted.merge_of_edge, minlength=n_merges)[lowest:]
+        gradient = np.zeros(n_merges)
+        gradient[lowest:] = edges_at / fitted.child_sizes[lowest:].min(axis=1) / max(edges_at.sum(), 1)
+        return float(gradient @ fitted.altitudes), gradient
