@@ -5,6 +5,8 @@ clusters; on the right, the expected size of the smallest cluster that holds bot
 
 coclustering.png: on the left, how much each pair of leaves attracts; on the right, the probability that it shares a
 cluster, over all partitions.
+
+The others are those of the page pictures.md, one for each kind of plot.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.path import Path as MatplotlibPath
 
 import palmette as pal
-from palmette import datasets, plot
+from palmette import datasets, plot, temperature
 
 IMAGES = Path(__file__).parent / "images"
 DRAWS = 600
@@ -123,12 +125,31 @@ def draw_partitions(data: datasets.SimilarityData) -> Any:
     return plot.affinities_and_coclustering(model, pal.PartitionPosterior(model))
 
 
+def draw_plots(data: datasets.SimilarityData) -> dict[str, Any]:
+    """One picture of each kind, as on the page pictures.md."""
+    model = temperature.at_perplexity(pal.models.Dasgupta(data.similarity, labels=data.labels), 1000)
+    post = pal.HierarchyPosterior(model)
+    affinity = data.similarity - data.similarity[np.triu_indices(len(data.labels), 1)].mean()
+    flat = pal.PartitionPosterior(pal.models.CorrelationClusters(affinity, beta=10.0, labels=data.labels))
+    return {
+        "dendrogram": plot.dendrogram(post, classes=data.classes).figure,
+        "cloud": plot.cloud(post, classes=data.classes).figure,
+        "heatmap_with_dendrogram": plot.heatmap_with_dendrogram(post, classes=data.classes),
+        "alternatives": plot.alternatives(post, classes=data.classes),
+        "partition_alternatives": plot.alternatives(flat, 5, classes=data.classes),
+        "n_clusters": plot.n_clusters(flat).figure,
+        "support_against_temperature": plot.support_against_temperature(model).figure,
+    }
+
+
 def main() -> None:
     """Write the pictures."""
     data = datasets.load_numerals()
     IMAGES.mkdir(exist_ok=True)
     for name, figure in (("numerals", draw_hierarchies(data)), ("coclustering", draw_partitions(data))):
         figure.savefig(IMAGES / f"{name}.png", dpi=150, metadata={"Software": None})
+    for name, figure in draw_plots(data).items():
+        figure.savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from palmette.models.ginkgo import Ginkgo
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
 from palmette.models.sum_of_squares import SumOfSquares
+from palmette.models.tempered import Tempered
 from palmette.models.uniform import Uniform
 from palmette.models.uniform_partitions import UniformPartitions
 
@@ -30,6 +31,7 @@ __all__ = [
     "SplitFunction",
     "SplitModel",
     "SumOfSquares",
+    "Tempered",
     "Uniform",
     "UniformPartitions",
 ]

@@ -12,6 +12,7 @@ from palmette.inputs import check_beta, check_finite_total, check_matrix
 from palmette.models.bounds import correlation_bound
 from palmette.models.dasgupta import average_affinity
 from palmette.models.split_model import SeparableModel
+from palmette.models.tempered import Tempered
 
 __all__ = ["Correlation"]
 
@@ -24,7 +25,7 @@ def _features(theta, n, size, sums, pairs, out):
     out[3] = size
 
 
-class Correlation(SeparableModel):
+class Correlation(SeparableModel, Tempered):
     """log ψ(L, R) = −β · [ w⁺(L, R) − w⁻(L) − w⁻(R) ].
 
     w⁺(L, R) is the sum of the positive affinities across the split, w⁻(S) ≤ 0 the sum of the negative ones inside S.

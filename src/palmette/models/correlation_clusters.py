@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette._jit import inline
 from palmette.inputs import check_beta, check_finite_total, check_matrix
 from palmette.models.cluster_model import ClusterModel
+from palmette.models.tempered import Tempered
 from palmette.models.uniform_partitions import only_feature
 
 __all__ = ["CorrelationClusters"]
@@ -20,7 +21,7 @@ def _features(theta, n, size, sums, pairs, out):
     out[0] = theta[0] * pairs[0]
 
 
-class CorrelationClusters(ClusterModel):
+class CorrelationClusters(ClusterModel, Tempered):
     """log ψ(C) = β · Σ_{i<j ∈ C} w_ij.
 
     `affinity` is a symmetric (n, n) matrix, positive where two leaves attract and negative where they repel; its

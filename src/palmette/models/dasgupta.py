@@ -11,6 +11,7 @@ from palmette._jit import inline
 from palmette.inputs import check_beta, check_finite_total, check_matrix
 from palmette.models.bounds import dasgupta_bound
 from palmette.models.split_model import SeparableModel
+from palmette.models.tempered import Tempered
 
 __all__ = ["Dasgupta", "average_affinity"]
 
@@ -29,7 +30,7 @@ def average_affinity(theta, parent, left, right):
     return (parent[1] - left[1] - right[1]) / (left[3] * right[3])
 
 
-class Dasgupta(SeparableModel):
+class Dasgupta(SeparableModel, Tempered):
     """log ψ(L, R) = −β · |L ∪ R| · Σ_{i∈L, j∈R} w_ij.
 
     `similarity` is a symmetric (n, n) matrix w; its diagonal is not used. Larger β trusts the cost more: β = 0 is the

@@ -11,6 +11,7 @@ from palmette._jit import inline
 from palmette.inputs import check_beta, check_finite_total, check_points
 from palmette.models.bounds import sum_of_squares_bound
 from palmette.models.split_model import SeparableModel
+from palmette.models.tempered import Tempered
 
 __all__ = ["SumOfSquares"]
 
@@ -27,7 +28,7 @@ def _merge_score(theta, parent, left, right):
     return left[1] + right[1] - parent[1]
 
 
-class SumOfSquares(SeparableModel):
+class SumOfSquares(SeparableModel, Tempered):
     """log ψ(L, R) = −β · [ SSE(L) + SSE(R) ], SSE(S) = Σ_{i∈S} ‖x_i − mean of S‖².
 
     Over a hierarchy that is −β times the sum of SSE over all clusters but the root. (Ward's increment

@@ -1,6 +1,17 @@
-"""Pictures of posteriors over partitions, with matplotlib, which is imported when the first one is drawn.
+"""Pictures of posteriors, with matplotlib, which is imported when the first one is drawn.
 
-Every function returns the Axes or the Figure that it drew on; show or save it yourself.
+Hierarchies
+    `dendrogram`: one of them, with the support of its clusters; `cloud`: many at once; `alternatives`: the best few;
+    `heatmap_with_dendrogram`: how near any two leaves are, beside one of them.
+Partitions
+    `affinities_and_coclustering`, `affinity_against_coclustering`, `n_clusters`; `alternatives` and
+    `heatmap_with_dendrogram` as above.
+Both
+    `support_against_temperature`; `heatmap` of any matrix; `approximate_against_exact`.
+
+Every function returns the Axes or the Figure that it drew on; show or save it yourself. Functions with `ax=` draw on
+Axes that are there already. Names of leaves are shown letter by letter: `$` and `_` mean themselves. Colours are told
+apart by any eye (Okabe and Ito), and the same call gives the same picture.
 
 >>> import palmette as pal
 >>> from palmette import plot
@@ -11,14 +22,24 @@ Every function returns the Axes or the Figure that it drew on; show or save it y
 4
 """
 
+from palmette.plot.alternatives import alternatives
+from palmette.plot.beside import heatmap_with_dendrogram
+from palmette.plot.cloud import cloud
 from palmette.plot.counts import n_clusters
+from palmette.plot.dendrogram import dendrogram
 from palmette.plot.heatmaps import affinities_and_coclustering, heatmap
 from palmette.plot.scatter import affinity_against_coclustering, approximate_against_exact
+from palmette.plot.support import support_against_temperature
 
 __all__ = [
     "affinities_and_coclustering",
     "affinity_against_coclustering",
+    "alternatives",
     "approximate_against_exact",
+    "cloud",
+    "dendrogram",
     "heatmap",
+    "heatmap_with_dendrogram",
     "n_clusters",
+    "support_against_temperature",
 ]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "INK", "ORANGE", "PLAIN", "frame", "new_figure", "own_axes", "settle", "shown_names"]
+__all__ = ["BLUE", "INK", "ORANGE", "PLAIN", "fix", "frame", "new_figure", "own_axes", "settle", "shown_names"]
 
 INK, BLUE, ORANGE = "#333333", "#0072b2", "#d55e00"  # the two are told apart by any eye (Okabe and Ito)
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for leaf names: `$` and `_` mean themselves
@@ -27,6 +27,14 @@ def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, l
 def settle(ax: Axes) -> None:
     """Lay the figure out now: places are known then, and colour bars, which move at the second time, are at rest."""
     ax.figure.canvas.figure.draw_without_rendering()
+
+
+def fix(ax: Axes) -> None:
+    """Lay the figure out until it is at rest, and leave it so: what was put beside something stays there."""
+    figure = ax.figure.canvas.figure
+    for _ in range(3):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def own_axes(ax: Axes | None, width: float, height: float) -> Axes:

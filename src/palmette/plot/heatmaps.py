@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["affinities_and_coclustering", "heatmap"]
+__all__ = ["affinities_and_coclustering", "draw_cells", "heatmap", "write_numbers"]
 
 Floats = npt.NDArray[np.float64]
 _MOST_NUMBERS = 12  # leaves up to which numbers are written into the cells
@@ -50,7 +50,7 @@ def heatmap(
     values = _square(matrix, len(names))[np.ix_(rows, rows)]
     side = min(8.0, max(2.4, 0.46 * len(names))) + 0.07 * _longest(names)
     given, ax = ax, own_axes(ax, side + 1.1, side + 0.2)
-    image = _draw(ax, values, center, limits)
+    image = draw_cells(ax, values, center, limits)
     _name_leaves(ax, [shown_names(names)[leaf] for leaf in rows])
     bar = ax.figure.colorbar(image, ax=ax, label=colorbar_label, fraction=0.046, pad=0.03)
     bar.outline.set_linewidth(0.4)
@@ -58,7 +58,7 @@ def heatmap(
     if title:
         ax.set_title(title, fontsize=11)
     if annotate if annotate is not None else len(names) <= _MOST_NUMBERS:
-        _write_numbers(ax, image, values)
+        write_numbers(ax, image, values)
     if given is None:
         settle(ax)
     return ax
@@ -115,7 +115,8 @@ def _longest(labels: Sequence[str]) -> int:
     return max(map(len, shown_names(labels))) if len(labels) <= _MOST_NAMES else 0
 
 
-def _draw(ax: Axes, values: Floats, center: float | None, limits: tuple[float, float] | None) -> Any:
+def draw_cells(ax: Axes, values: Floats, center: float | None, limits: tuple[float, float] | None) -> Any:
+    """The image of an (n, n) matrix, blank where it is NaN; see `heatmap` for `center` and `limits`."""
     import matplotlib
 
     low, high = _limits(values, center) if limits is None else limits
@@ -161,7 +162,8 @@ def _cell(ax: Axes, n: int) -> float:
     return float(0.8 * min(extent.width, extent.height) / n / ax.figure.dpi * 72)
 
 
-def _write_numbers(ax: Axes, image: Any, values: Floats) -> None:
+def write_numbers(ax: Axes, image: Any, values: Floats) -> None:
+    """The value of every cell, in black or white, whichever is read better on its colour."""
     texts = _numbers(values)
     longest = max((len(text) for text in texts.values()), default=1)
     size = min(8.5, max(3.0, _cell(ax, len(values)) / (0.62 * longest)))

@@ -1,0 +1,37 @@
+"""Models with an inverse temperature: a cost of the user's choosing, times β."""
+
+from __future__ import annotations
+
+import copy
+from typing import Self
+
+import numpy as np
+
+from palmette._immutable import read_only
+from palmette.inputs import check_beta, check_finite_total
+from palmette.models.base import FeatureModel
+
+__all__ = ["Tempered"]
+
+
+class Tempered(FeatureModel):
+    """log ψ = β · (something that does not depend on β), β = θ₀ ≥ 0.
+
+    A model of your own that derives from this one too, and hands β over as ``theta[0]``, can be set to a perplexity
+    by `palmette.temperature`.
+    """
+
+    beta: float
+
+    def with_beta(self, beta: float) -> Self:
+        """The same model of the same data at another inverse temperature.
+
+        >>> import palmette as pal
+        >>> pal.models.Dasgupta([[0, 3, 1], [3, 0, 1], [1, 1, 0]], beta=2.0).with_beta(0.5).beta
+        0.5
+        """
+        other = copy.copy(self)
+        other.beta = check_beta(beta)
+        check_finite_total(other.beta * self.n_leaves, float(np.abs(self.pairwise).sum()), "the data")
+        other._theta = read_only(np.concatenate([[other.beta], self.theta[1:]]))
+        return other

@@ -1,0 +1,110 @@
+"""The branches of a hierarchy, and the support of its clusters on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.hierarchy import Hierarchy
+from palmette.interop._support import support_by_node
+from palmette.plot._axes import settle
+from palmette.plot._leaves import row_points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_branches", "line_width", "node_support", "write_support"]
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_NUMBERS = 60  # clusters up to which support is written as a number; beyond, it is only shown by darkness
+_FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1
+
+
+def node_support(hierarchy: Any, support: Any) -> tuple[Hierarchy, Floats | None]:
+    """The hierarchy to draw, and one number per node (NaN where there is none), or None."""
+    if not isinstance(hierarchy, Hierarchy):
+        if not hasattr(hierarchy, "map") or not hasattr(hierarchy, "cluster_probability"):
+            raise TypeError(f"expected a Hierarchy, or a posterior over hierarchies, not {hierarchy!r}")
+        best = hierarchy.map()
+        if not isinstance(best, Hierarchy):
+            raise TypeError(f"{hierarchy!r} is over partitions; heatmap_with_dendrogram and alternatives show those")
+        return node_support(best, hierarchy if support is None else support)
+    if hasattr(support, "cluster_probability"):
+        values = np.full(hierarchy.n_nodes, np.nan)
+        for node in range(hierarchy.n_leaves, hierarchy.n_nodes - 1):
+            start, stop = hierarchy.intervals[node]
+            names = [hierarchy.labels[leaf] for leaf in hierarchy.leaf_order[start:stop]]
+            values[node] = support.cluster_probability(names)
+        return hierarchy, values
+    given = support_by_node(hierarchy, support)
+    if given is not None:
+        given = np.array(given)
+        given[: hierarchy.n_leaves] = np.nan  # a leaf is always there
+    return hierarchy, given
+
+
+def line_width(ax: Axes, n: int, upright: bool = False) -> float:
+    """Points of a line that leaves room between n rows."""
+    return float(np.clip(0.25 * row_points(ax, n, upright), 0.4, 1.2))
+
+
+def draw_branches(ax: Axes, lines: Floats, support: Floats | None, width: float) -> None:
+    """Lines from every node but the root, the darker the higher the support of the node; full where there is none."""
+    from matplotlib.collections import LineCollection
+
+    values = np.full(len(lines), np.nan) if support is None else support[: len(lines)]
+    largest = float(np.nanmax(values, initial=1.0))  # support may be in per cent
+    share = np.clip(np.nan_to_num(values / largest, nan=1.0), 0.0, 1.0)
+    colours = [str(round(float(_FAINT + (_DARK - _FAINT) * s), 3)) for s in share]
+    order = np.argsort(share, kind="stable")  # dark lines over faint ones
+    drawn = LineCollection(list(lines[order]), colors=[colours[at] for at in order], linewidths=width)
+    drawn.set_capstyle("projecting")
+    ax.add_collection(drawn)
+
+
+def write_support(
+    ax: Axes, tree: Hierarchy, places: Floats, support: Floats, orientation: str, *, curved: bool = False
+) -> None:
+    """Numbers on the branches of the inner nodes, those of large clusters first; one that would hide another is not.
+
+    `places` are (n_nodes, 2): height, row. On curves a number stands on the side from which no branch comes.
+    """
+    from matplotlib.patheffects import withStroke
+
+    nodes = [v for v in range(tree.n_nodes - 2, tree.n_leaves - 1, -1) if not np.isnan(support[v])]
+    if not 0 < len(nodes) <= _MOST_NUMBERS:
+        return
+    largest = float(np.nanmax(support))
+    size = float(np.clip(0.5 * row_points(ax, tree.n_leaves, orientation in ("top", "bottom")), 4.5, 7.5))
+    halo: list[Any] = [withStroke(linewidth=1.8, foreground="white")]
+    settle(ax)
+    taken: list[Any] = []
+    for node in sorted(nodes, key=lambda v: (-tree.sizes[v], v)):
+        text = _number(float(support[node]), largest)
+        turned = curved and places[tree.parents[node], 1] < places[node, 1]
+        offset = {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else _beside(orientation)
+        at = places[node] if orientation in ("left", "right") else places[node][::-1]
+        note = ax.annotate(text, at, textcoords="offset points", fontsize=size, color="#8a3b00", zorder=4, **offset)
+        note.set_path_effects(halo)
+        box = note.get_window_extent()
+        if any(box.overlaps(other) for other in taken):
+            note.remove()
+        else:
+            taken.append(box)
+
+
+def _beside(orientation: str) -> dict[str, Any]:
+    # On the branch above a node: before its end, and over the line.
+    return {
+        "left": {"xytext": (-2, 1.5), "ha": "right", "va": "bottom"},
+        "right": {"xytext": (2, 1.5), "ha": "left", "va": "bottom"},
+        "top": {"xytext": (1.5, 2), "ha": "left", "va": "bottom"},
+        "bottom": {"xytext": (1.5, -2), "ha": "left", "va": "top"},
+    }[orientation]
+
+
+def _number(value: float, largest: float) -> str:
+    return f"{value:.2f}" if largest <= 1.0 else f"{value:.3g}"

@@ -1,0 +1,75 @@
+"""The ends of the rows of a picture: names of leaves, and marks of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from palmette.plot._axes import PLAIN
+from palmette.plot._classes import legend_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["mark_leaves", "name_rows", "row_points"]
+
+_SMALLEST = 4.5  # points of the smallest name that is written
+
+
+def name_rows(ax: Axes, names: Sequence[str], orientation: str, *, marks: bool = False) -> None:
+    """Names at the ends of the rows, as large as fits; every second, third … if they would be too small to read."""
+    upright = orientation in ("top", "bottom")
+    axis = ax.xaxis if upright else ax.yaxis
+    room = row_points(ax, len(names), upright)
+    every = 1 if 0.78 * room >= _SMALLEST else int(np.ceil(1.25 * _SMALLEST / (0.78 * room)))
+    size = min(9.0, 0.78 * room * every)
+    shown = range(0, len(names), every)
+    level = upright and 0.6 * size * max(map(len, names)) < 0.9 * room
+    turned: dict[str, Any] = {"rotation": 0 if level or not upright else 90}
+    axis.set_ticks(list(shown), [names[row] for row in shown], fontsize=size, **turned, **PLAIN)
+    axis.set_tick_params(length=0 if every == 1 else 2, width=0.4, pad=2 + (_mark_size(room) + 3 if marks else 0))
+    opposite: dict[str, Any] = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
+    axis.set_ticks_position(opposite[orientation])
+    if every > 1:
+        beside = ax.yaxis if upright else ax.xaxis
+        words = [word for word in (beside.get_label_text(), f"one leaf in {every} is named") if word]
+        beside.set_label_text("; ".join(words), fontsize=9)
+
+
+def mark_leaves(
+    ax: Axes,
+    kinds: Sequence[str | None],
+    styles: Mapping[str, dict[str, Any]],
+    orientation: str,
+    *,
+    legend: bool = True,
+) -> None:
+    """A mark for the class of each row, between its end and its name, and a legend."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    upright = orientation in ("top", "bottom")
+    size = _mark_size(row_points(ax, len(kinds), upright))
+    out = (3.5 + size / 2) / 72 * (1 if orientation in ("left", "bottom") else -1)
+    shift = ScaledTranslation(0 if upright else out, out if upright else 0, ax.figure.dpi_scale_trans)
+    edge = 1.0 if orientation in ("left", "bottom") else 0.0
+    parts = (ax.transData, ax.transAxes) if upright else (ax.transAxes, ax.transData)
+    place = blended_transform_factory(*parts) + shift
+    for kind, style in styles.items():
+        rows = [row for row, other in enumerate(kinds) if other == kind]
+        at: Any = (rows, [edge] * len(rows)) if upright else ([edge] * len(rows), rows)
+        thin = {**style, "linewidth": 0.3 if size > 4 else 0.0}
+        ax.scatter(at[0], at[1], size**2, transform=place, clip_on=False, zorder=3, **thin)
+    if legend:
+        legend_of(ax, styles, place={"bottom": "below", "right": "above, right"}.get(orientation, "above"))
+
+
+def row_points(ax: Axes, n: int, upright: bool) -> float:
+    """Points from one of n rows to the next."""
+    extent = ax.get_window_extent()
+    return float((extent.width if upright else extent.height) / max(1, n) / ax.figure.dpi * 72)
+
+
+def _mark_size(room: float) -> float:
+    return min(6.0, max(1.5, 0.6 * room))

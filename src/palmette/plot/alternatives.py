@@ -1,0 +1,175 @@
+"""The best few clusterings side by side, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from palmette.hierarchy import Hierarchy
+from palmette.partition import Partition
+from palmette.plot._axes import INK, ORANGE, fix, new_figure, shown_names
+from palmette.plot._classes import COLOURS, class_of_leaves, class_styles, legend_of
+from palmette.plot._leaves import mark_leaves, name_rows
+from palmette.plot._tree import common_order, curves, depths, mean_rows, rows_of
+from palmette.plot.cloud import lca_sizes
+from palmette.posterior.base import check_positive
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["alternatives"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_PALE = "#dddddd"  # of a leaf that is a cluster of its own
+
+
+def alternatives(posterior: Any, k: int = 4, *, classes: Mapping[str, Any] | Sequence[Any] | None = None) -> Figure:
+    """The k most probable hierarchies, or partitions, with their probabilities; leaves in one order.
+
+    Of draws: the most frequent ones, with their shares. The order is that of the first one. Clusters that the first one
+    does not have are orange in the other hierarchies. In partitions a cluster has the colour and the number of the one
+    in the first that it has most leaves in common with, and a dot if the first one does not have it. `classes` are as
+    in `dendrogram`.
+
+    >>> import matplotlib; matplotlib.use("agg")
+    >>> import palmette as pal
+    >>> figure = alternatives(pal.HierarchyPosterior(pal.models.SumOfSquares([[0.0], [1.0], [3.0]], beta=0.5)), k=2)
+    >>> [ax.get_title() for ax in figure.axes]
+    ['1.  p = 0.62', '2.  p = 0.29']
+    """
+    best = _best(posterior, k)
+    kinds = class_of_leaves(classes, posterior.labels)
+    if isinstance(best[0][0], Hierarchy):
+        return _hierarchies(best, posterior, kinds)
+    return _partitions(best, posterior, kinds)
+
+
+def _best(posterior: Any, k: int) -> list[tuple[Any, float]]:
+    check_positive("k", k)
+    if hasattr(posterior, "best"):
+        return [(found, float(np.exp(log_prob))) for found, log_prob in posterior.best(k)]
+    if len(posterior) == 0:
+        raise ValueError("there are no draws; sample at least one")
+    return [(found, count / len(posterior)) for found, count in posterior.counts()[:k]]
+
+
+def _hierarchies(best: list[tuple[Hierarchy, float]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
+    labels, first = posterior.labels, best[0][0]
+    order = common_order(first, lca_sizes(posterior))
+    names = 0.075 * max(map(len, shown_names(labels)))
+    styles = class_styles(kinds)
+    height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.5
+    figure, axes = new_figure(2.3 * len(best) + names + 0.3, height, columns=len(best))
+    known = set(_named_clusters(first))
+    for number, (ax, (hierarchy, probability)) in enumerate(zip(axes, best, strict=True), start=1):
+        _draw_hierarchy(ax, hierarchy, rows_of(order), known)
+        ax.set_title(_title(number, probability), fontsize=9.5, color=INK)
+    name_rows(axes[-1], [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
+    mark_leaves(axes[-1], [kinds[leaf] for leaf in order], styles, "left", legend=False)
+    legend_of(axes[0], styles, place="under")
+    fix(axes[0])
+    return figure
+
+
+def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[frozenset[str]]) -> None:
+    from matplotlib.collections import LineCollection
+
+    other = np.array([cluster not in known for cluster in _named_clusters(hierarchy)])
+    across, down = depths(hierarchy), mean_rows(hierarchy, rows)
+    lines, drawn = curves(hierarchy, across, down), np.argsort(other[:-1], kind="stable")
+    colours = [ORANGE if other[node] else INK for node in drawn]
+    widths = [2.0 if other[node] else 1.1 for node in drawn]
+    ax.add_collection(LineCollection(list(lines[drawn]), colors=colours, linewidths=widths, zorder=2))
+    ax.scatter(across[other], down[other], s=16, color=ORANGE, linewidths=0, zorder=3)
+    ax.set_xlim(1.03, 0.0)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    _bare(ax)
+
+
+def _named_clusters(hierarchy: Hierarchy) -> list[frozenset[str]]:
+    return [frozenset(hierarchy.labels[leaf] for leaf in cluster) for cluster in hierarchy.clusters()]
+
+
+def _partitions(best: list[tuple[Partition, float]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
+    labels, first = posterior.labels, best[0][0]
+    clusters = sorted(first.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
+    order = np.array([leaf for cluster in clusters for leaf in sorted(cluster)], dtype=np.int64)
+    numbers = [matched(clusters, [sorted(c) for c in partition.clusters()], len(labels)) for partition, _ in best]
+    names = 0.075 * max(map(len, shown_names(labels)))
+    figure, axes = new_figure(0.75 * len(best) + names + 0.6, float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.6)
+    ax = axes[0]
+    ax.set_xlim(-0.5, len(best) - 0.5)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    for column, ((partition, probability), number) in enumerate(zip(best, numbers, strict=True)):
+        _draw_partition(ax, column, partition, number[order], order, set(map(frozenset, clusters)))
+        ax.text(column, -0.62, f"{column + 1}.\n{_probability(probability)}", ha="center", va="bottom", **_HEAD)
+    _bare(ax)
+    styles = class_styles(kinds)
+    name_rows(ax, [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
+    mark_leaves(ax, [kinds[leaf] for leaf in order], styles, "left", legend=False)
+    legend_of(ax, styles, place="under")
+    fix(ax)
+    return figure
+
+
+_HEAD: dict[str, Any] = {"fontsize": 9, "color": INK, "linespacing": 1.3}
+
+
+def matched(first: Sequence[Any], other: Sequence[Any], n: int) -> Ints:
+    """(n,): a number for the cluster of each leaf in `other`: that of a cluster in `first`, or a new one.
+
+    Each cluster gets the number of one that it shares leaves with, so that as many leaves as possible keep theirs.
+
+    >>> matched([[0, 1, 2], [3]], [[0], [1, 2], [3]], 4).tolist()
+    [2, 0, 0, 1]
+    """
+    shared = np.array([[len(set(one) & set(two)) for one in first] for two in other])
+    rows, columns = linear_sum_assignment(-shared)
+    number = {int(row): int(column) for row, column in zip(rows, columns, strict=True) if shared[row, column]}
+    out, fresh = np.empty(n, dtype=np.int64), len(first)
+    for at, cluster in enumerate(other):
+        if at not in number:
+            number[at], fresh = fresh, fresh + 1
+        out[list(cluster)] = number[at]
+    return out
+
+
+def _draw_partition(
+    ax: Axes, column: int, partition: Partition, numbers: Ints, order: Ints, known: set[frozenset[int]]
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    row_of = {int(leaf): row for row, leaf in enumerate(order)}
+    for cluster in partition.clusters():
+        rows = sorted(row_of[leaf] for leaf in cluster)
+        number = int(numbers[rows[0]])
+        colour = _PALE if len(cluster) == 1 else COLOURS[number % len(COLOURS)]
+        for row in rows:
+            ax.add_patch(
+                Rectangle((column - 0.4, row - 0.5), 0.8, 1.0, facecolor=colour, edgecolor="white", linewidth=0.8)
+            )
+            text = f"{number + 1}{' •' if cluster not in known else ''}"
+            dark = colour in ("#0072b2", "#d55e00", "#009e73")
+            ax.text(column, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
+
+
+def _title(number: int, probability: float) -> str:
+    return f"{number}.  p = {_probability(probability)}"
+
+
+def _probability(value: float) -> str:
+    return f"{value:.2g}" if value < 0.01 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
+def _bare(ax: Axes) -> None:
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.set_xticks([])
+    ax.set_yticks([])

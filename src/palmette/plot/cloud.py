@@ -1,0 +1,177 @@
+"""Many hierarchies at once: what they share is dark, what they do not is mist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.hierarchy import Hierarchy
+from palmette.plot._axes import BLUE, INK, frame, new_figure, shown_names
+from palmette.plot._branches import node_support, write_support
+from palmette.plot._classes import class_of_leaves, class_styles
+from palmette.plot._leaves import mark_leaves, name_rows
+from palmette.plot._tree import common_order, curves, depths, has_heights, mean_rows, rows_of
+from palmette.posterior.consensus import consensus as majority
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["cloud", "lca_sizes"]
+
+Floats = npt.NDArray[np.float64]
+
+_DARKEST = 0.75  # opacity of a branch that every draw has
+
+
+def cloud(
+    draws: Any,
+    *,
+    size: int = 500,
+    rng: np.random.Generator | int | None = 0,
+    consensus: Hierarchy | bool = True,
+    classes: Mapping[str, Any] | Sequence[Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws laid over each other, leaves in one order: a branch is the darker the more of them have it.
+
+    `draws` are `Draws`, any sequence of hierarchies over the same labels, or a posterior, of which `size` draws are
+    taken with the seed `rng`. A cluster is placed by its size and by the rows of its leaves, so that it is at the same
+    place in every draw; if all draws have heights, by its height. `consensus` is drawn on top with its support: the
+    clusters in more than half of the draws, another hierarchy, or nothing (False). The order of the leaves puts those
+    beside each other that have small clusters in common. `classes` are as in `dendrogram`.
+
+    >>> import matplotlib; matplotlib.use("agg")
+    >>> import palmette as pal
+    >>> ax = cloud(pal.HierarchyPosterior(pal.models.SumOfSquares([[0.0], [1.0], [5.0]], labels=["a", "b", "c"])))
+    >>> [label.get_text() for label in ax.get_yticklabels()], [text.get_text() for text in ax.texts]
+    (['a', 'b', 'c'], ['1.00'])
+    """
+    trees = _hierarchies(draws, size, rng)
+    top = _on_top(draws, trees, consensus)
+    kinds = class_of_leaves(classes, getattr(draws, "labels", trees[0].labels))
+    order = common_order(majority_of(trees) if top is None else top, mean_lca_sizes(trees))
+    rows, by_height = rows_of(order), all(map(has_heights, trees))
+    labels = trees[0].labels
+    ax = _own_axes(len(labels), max(map(len, shown_names(labels)))) if ax is None else ax
+    _draw_cloud(ax, trees, rows, by_height)
+    if top is not None:
+        across = top.heights if by_height and has_heights(top) else _depth(top, trees, by_height)
+        place = np.column_stack([across, mean_rows(top, rows)])
+        _draw_top(ax, top, place)
+    _finish(ax, len(labels), by_height)
+    styles = class_styles(kinds)
+    name_rows(ax, [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
+    mark_leaves(ax, [kinds[leaf] for leaf in order], styles, "left")
+    if top is not None and top.support is not None:
+        write_support(ax, top, place, np.asarray(top.support), "left", curved=True)
+    return ax
+
+
+def lca_sizes(posterior: Any) -> Floats:
+    """(n, n): the expected size of the smallest cluster with both leaves, of a posterior or of draws."""
+    exact = hasattr(posterior, "expected_lca_size")
+    return np.asarray(posterior.expected_lca_size() if exact else mean_lca_sizes(posterior))
+
+
+def mean_lca_sizes(trees: Sequence[Hierarchy]) -> Floats:
+    """(n, n): the mean size of the smallest cluster with both leaves, over these hierarchies on the same labels."""
+    total = np.zeros((trees[0].n_leaves, trees[0].n_leaves))
+    for tree in trees:
+        total += tree.lca_size()
+    return total / len(trees)
+
+
+def majority_of(trees: Sequence[Hierarchy]) -> Hierarchy:
+    """The clusters in more than half of these hierarchies on the same labels, with their shares as support."""
+    counts: dict[int, int] = {}
+    for tree in trees:
+        masks = [1 << leaf for leaf in range(tree.n_leaves)] + [0] * (tree.n_nodes - tree.n_leaves)
+        for node, parent in enumerate(tree.parents[:-1].tolist()):
+            masks[parent] |= masks[node]
+        for mask in masks[tree.n_leaves :]:
+            counts[mask] = counts.get(mask, 0) + 1
+    shares = np.array(list(counts.values())) / len(trees)
+    return majority(list(counts), shares, trees[0].labels, 0.5)
+
+
+def _hierarchies(draws: Any, size: int, rng: Any) -> list[Hierarchy]:
+    found = list(draws.sample(size, rng=rng) if hasattr(draws, "sample") else draws)
+    if not found:
+        raise ValueError("there is nothing to draw: give at least one hierarchy")
+    for tree in found:
+        if not isinstance(tree, Hierarchy):
+            raise TypeError(
+                f"a cloud is made of hierarchies, not of {tree!r}; for partitions see affinities_and_coclustering"
+            )
+    labels = getattr(draws, "labels", found[0].labels)
+    return [tree if tree.labels == labels else tree.aligned_to(labels) for tree in found]
+
+
+def _on_top(draws: Any, trees: Sequence[Hierarchy], consensus: Hierarchy | bool) -> Hierarchy | None:
+    if consensus is False:
+        return None
+    if consensus is True:
+        return (draws.consensus() if hasattr(draws, "consensus") else majority_of(trees)).aligned_to(trees[0].labels)
+    asked = draws if consensus.support is None and hasattr(draws, "cluster_probability") else None
+    tree, support = node_support(consensus, asked)
+    heights = tree.heights if has_heights(tree) else None
+    return Hierarchy.from_parents(tree.parents, tree.labels, heights, support=support).aligned_to(trees[0].labels)
+
+
+def _depth(top: Hierarchy, trees: Sequence[Hierarchy], by_height: bool) -> Floats:
+    # Among draws with heights a consensus without any gets the mean height of the lowest clusters that hold its own.
+    if not by_height:
+        return depths(top)
+    found = np.zeros(top.n_nodes)
+    for tree in trees:
+        lowest = np.concatenate([tree.heights[: top.n_leaves], np.full(top.n_nodes - top.n_leaves, -np.inf)])
+        for node in range(top.n_leaves, top.n_nodes):
+            leaves = top.leaf_order[top.intervals[node, 0] : top.intervals[node, 1]]
+            lowest[node] = tree.heights[tree.lca(leaves[:1].repeat(len(leaves) - 1), leaves[1:])].max()
+        found += lowest / len(trees)
+    return found
+
+
+def _draw_cloud(ax: Axes, trees: Sequence[Hierarchy], rows: Floats, by_height: bool) -> None:
+    from matplotlib.collections import LineCollection
+
+    lines = [curves(tree, tree.heights if by_height else depths(tree), mean_rows(tree, rows)) for tree in trees]
+    flat = np.concatenate(lines).reshape(-1, 26)
+    unique, counts = np.unique(flat.round(9), axis=0, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    shades = _DARKEST * np.sqrt(counts[order] / len(trees))
+    colours = [(*_rgb(BLUE), float(shade)) for shade in shades]
+    ax.add_collection(LineCollection(list(unique[order].reshape(-1, 13, 2)), colors=colours, linewidths=1.6, zorder=1))
+
+
+def _draw_top(ax: Axes, top: Hierarchy, place: Floats) -> None:
+    from matplotlib.collections import LineCollection
+
+    # Where many branches leave one place nothing is decided, and they should not hide what the draws say there.
+    siblings = np.diff(top.child_offsets)[top.parents[:-1]]
+    colours = [(*_rgb(INK), float(np.clip(2.0 / k, 0.3, 1.0))) for k in siblings]
+    widths = np.where(siblings > 2, 0.9, 1.5)
+    ax.add_collection(LineCollection(list(curves(top, *place.T)), colors=colours, linewidths=widths, zorder=3))
+
+
+def _rgb(colour: str) -> tuple[float, ...]:
+    return tuple(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+
+
+def _own_axes(n: int, longest: int) -> Axes:
+    return new_figure(4.6 + 0.075 * longest, float(np.clip(0.26 * n, 1.6, 12.0)) + 0.5)[1][0]
+
+
+def _finish(ax: Axes, n: int, by_height: bool) -> None:
+    ax.autoscale_view()
+    low, high = ax.dataLim.intervalx if n > 1 else (0.0, 1.0)
+    ax.set_xlim(high + 0.03 * ((high - low) or 1.0), low)
+    ax.set_ylim(n - 0.5, -0.5)
+    frame(ax, sides=("bottom",) if by_height else ())
+    if by_height:
+        ax.set_xlabel("height", fontsize=9)
+    else:
+        ax.set_xticks([])

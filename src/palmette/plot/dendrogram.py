@@ -1,0 +1,119 @@
+"""One hierarchy, with what supports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.hierarchy import Hierarchy
+from palmette.plot._axes import frame, new_figure, shown_names
+from palmette.plot._branches import draw_branches, line_width, node_support, write_support
+from palmette.plot._classes import class_of_leaves, class_styles
+from palmette.plot._leaves import mark_leaves, name_rows
+from palmette.plot._tree import brackets, has_heights, middle_rows, rows_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["dendrogram"]
+
+Floats = npt.NDArray[np.float64]
+
+_SIDES = ("left", "right", "top", "bottom")
+
+
+def dendrogram(
+    hierarchy: Any,
+    *,
+    support: Any = None,
+    classes: Mapping[str, Any] | Sequence[Any] | None = None,
+    order: Sequence[int] | None = None,
+    orientation: str = "left",
+    ax: Axes | None = None,
+) -> Axes:
+    """A hierarchy with its labels, and the support of every cluster: a number on its branch, the darker the higher.
+
+    `hierarchy` is a `Hierarchy`, which may be multifurcating, or a posterior (or draws): then its most probable
+    hierarchy, with the probabilities of its clusters. `support` is one number per node, a mapping from clusters, or a
+    posterior; by default the hierarchy's own. `classes`, one per leaf or a mapping from labels, are marked beside the
+    labels. `order` lists the leaves, by number, from the first row on. `orientation` is the side of the root: "left",
+    "right", "top" or "bottom". Heights or branch lengths are drawn to scale where there are any; else a cluster is one
+    step above its highest child. When there is no room, numbers and then names are thinned out; a note says so.
+
+    >>> import matplotlib; matplotlib.use("agg")
+    >>> ax = dendrogram(Hierarchy.from_newick("((a,b)0.9,c);"))
+    >>> [label.get_text() for label in ax.get_yticklabels()], [text.get_text() for text in ax.texts]
+    (['a', 'b', 'c'], ['0.90'])
+    """
+    if orientation not in _SIDES:
+        raise ValueError(f"orientation is {orientation!r}; expected the side of the root: {', '.join(_SIDES)}")
+    tree, values = node_support(hierarchy, support)
+    kinds = class_of_leaves(classes, tree.labels)
+    leaves = tree.leaf_order if order is None else _checked_order(order, tree.n_leaves)
+    ax = _own_axes(tree, orientation) if ax is None else ax
+    across, rows = np.asarray(tree.heights), middle_rows(tree, rows_of(np.asarray(leaves)))
+    upright = orientation in ("top", "bottom")
+    _set_limits(ax, across, tree.n_leaves, orientation)
+    draw_branches(ax, _turned(brackets(tree, across, rows), upright), values, line_width(ax, tree.n_leaves, upright))
+    _guide_leaves(ax, across, rows, tree.n_leaves, upright)
+    _frame(ax, orientation, has_heights(tree))
+    styles = class_styles(kinds)
+    name_rows(ax, [shown_names(tree.labels)[leaf] for leaf in leaves], orientation, marks=bool(styles))
+    mark_leaves(ax, [kinds[leaf] for leaf in leaves], styles, orientation)
+    if values is not None:
+        write_support(ax, tree, np.column_stack([across, rows]), values, orientation)
+    return ax
+
+
+def _turned(lines: Floats, upright: bool) -> Floats:
+    return lines[..., ::-1] if upright else lines
+
+
+def _own_axes(tree: Hierarchy, orientation: str) -> Axes:
+    levels = len(np.unique(tree.heights)) if has_heights(tree) else int(tree.heights.max())
+    deep = float(np.clip(0.45 * levels, 2.6, 6.5)) + 0.075 * max(map(len, shown_names(tree.labels)))
+    wide = float(np.clip(0.24 * tree.n_leaves, 1.4, 12.0)) + 0.5
+    size = (deep + 0.4, wide) if orientation in ("left", "right") else (wide, deep + 0.2)
+    return new_figure(*size)[1][0]
+
+
+def _set_limits(ax: Axes, across: Floats, n: int, orientation: str) -> None:
+    low, high = float(across.min()), float(across.max())
+    room = 0.04 * ((high - low) or 1.0)
+    along = ax.set_xlim if orientation in ("left", "right") else ax.set_ylim
+    beside = ax.set_ylim if orientation in ("left", "right") else ax.set_xlim
+    along(*((high + room, low) if orientation in ("left", "bottom") else (low, high + room)))
+    beside(*((n - 0.5, -0.5) if orientation in ("left", "right") else (-0.5, n - 0.5)))
+
+
+def _guide_leaves(ax: Axes, across: Floats, rows: Floats, n: int, upright: bool) -> None:
+    # Dotted lines from leaves that end early to their names.
+    from matplotlib.collections import LineCollection
+
+    low = float(across.min())
+    early = [v for v in range(n) if across[v] > low + 0.01 * float(np.ptp(across))]
+    lines = np.array([[(across[v], rows[v]), (low, rows[v])] for v in early]).reshape(-1, 2, 2)
+    dotted: dict[str, Any] = {"colors": "#999999", "linewidths": 0.6, "linestyles": (0, (1, 2))}
+    ax.add_collection(LineCollection(list(_turned(lines, upright)), zorder=0, **dotted))
+
+
+def _frame(ax: Axes, orientation: str, scale: bool) -> None:
+    upright = orientation in ("top", "bottom")
+    shown = {"left": "bottom", "right": "bottom", "top": "left", "bottom": "left"}[orientation]
+    frame(ax, sides=(shown,) if scale else ())
+    axis = ax.yaxis if upright else ax.xaxis
+    if scale:
+        axis.set_label_text("height", fontsize=9)
+        axis.set_tick_params(labelsize=8)
+    else:
+        axis.set_ticks([])
+
+
+def _checked_order(order: Sequence[int], n: int) -> npt.NDArray[np.int64]:
+    given = np.asarray(list(order))
+    if sorted(given.tolist()) != list(range(n)):
+        raise ValueError(f"order lists {len(given)} leaves; it must list each of the {n} leaves once")
+    return given.astype(np.int64)
