@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TORCH ?= .venv-torch
 # Tests that run at a time.
 JOBS ?= 2
 
-.PHONY: demo test test-quick check lint types format bench clean
+.PHONY: demo test test-quick test-torch test-browser check lint types format bench clean
 
 demo: $(READY)
 	$(BIN)/python -m palmette.demo
@@ -16,6 +17,15 @@ test: $(READY)
 
 test-quick: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+
+# PyTorch is large, and has an environment of its own.
+test-torch: $(TORCH)/.ready
+	$(TORCH)/bin/python -m pytest tests/interop/test_torch.py
+
+# Needs Chromium and its driver (Debian and Ubuntu: apt-get install chromium chromium-driver).
+test-browser: $(VENV)/.browser
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { echo "chromium or chromedriver is missing; install both (Debian and Ubuntu: apt-get install chromium chromium-driver) and try again."; exit 1; }
+	PALMETTE_BROWSER=1 $(BIN)/python -m pytest -m browser tests/report/test_browser.py
 
 check: lint types test
 
@@ -30,7 +40,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)
+bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/full_trellis.py
 	$(BIN)/python benchmarks/partition_trellis.py
 	$(BIN)/python benchmarks/small_problems.py
@@ -38,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/jets.py
 	$(BIN)/python benchmarks/coalescent.py
 	$(BIN)/python benchmarks/particles.py
+	$(BIN)/python benchmarks/ultrametric.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -47,6 +58,19 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $(READY)
 
+$(TORCH)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable . torch==2.13.0 pytest hypothesis
+	@touch $(TORCH)/.ready
+
+$(VENV)/.bench: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@touch $(VENV)/.bench
+
+$(VENV)/.browser: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+	@touch $(VENV)/.browser
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(TORCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

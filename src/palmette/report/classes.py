@@ -1,0 +1,69 @@
+"""Classes of the leaves, known from elsewhere: a colour and a shape for each, and a legend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from palmette.report.markup import Html, element, joined, name
+
+__all__ = ["Classes", "read_classes"]
+
+_COLOURS = 8  # after them the shape changes
+_SHAPES = (
+    "M-4 -4h8v8h-8Z",  # square
+    "M0 -4.6a4.6 4.6 0 1 0 .01 0Z",  # circle
+    "M0 -5.2L5 3.6H-5Z",  # triangle
+    "M0 -5.4L5.4 0L0 5.4L-5.4 0Z",  # diamond
+)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """`of_leaf[i]` is the number of leaf i's class in `names`, None where it has none."""
+
+    names: tuple[str, ...]
+    of_leaf: tuple[int | None, ...]
+
+    def mark(self, leaf: int, x: float, y: float) -> Html | None:
+        """The mark of a leaf's class, as a piece of SVG at (x, y)."""
+        number = self.of_leaf[leaf]
+        return None if number is None else _mark(number, x, y)
+
+    def legend(self) -> Html | None:
+        """The name of each class beside its mark."""
+        items = [
+            element("li", element("svg", _mark(i, 7, 7), viewBox="0 0 14 14", aria_hidden="true"), name(label))
+            for i, label in enumerate(self.names)
+        ]
+        return element("ul", joined(items), class_="legend", aria_label="Classes") if items else None
+
+
+def read_classes(classes: Sequence[object] | None, labels: tuple[str, ...]) -> Classes:
+    """One class per leaf, in the order of the labels; None and NaN are leaves without one.
+
+    >>> read_classes(["x", None, "x", "y"], ("a", "b", "c", "d"))
+    Classes(names=('x', 'y'), of_leaf=(0, None, 0, 1))
+    """
+    if classes is None:
+        return Classes((), (None,) * len(labels))
+    if isinstance(classes, str | bytes):
+        raise TypeError('classes is one text; give one class per leaf, for example ["x", "x", "y"]')
+    given = [_class_name(value) for value in np.asarray(classes, dtype=object).tolist()]
+    if len(given) != len(labels):
+        raise ValueError(f"{len(given)} classes were given for {len(labels)} leaves; give one per leaf, or None for it")
+    names = tuple(dict.fromkeys(label for label in given if label is not None))
+    number = {label: i for i, label in enumerate(names)}
+    return Classes(names, tuple(None if label is None else number[label] for label in given))
+
+
+def _class_name(value: object) -> str | None:
+    return None if value is None or value != value else str(value)
+
+
+def _mark(number: int, x: float, y: float) -> Html:
+    shape = _SHAPES[number // _COLOURS % len(_SHAPES)]
+    kind = f"class class-{number % _COLOURS}"
+    return element("path", class_=kind, d=shape, transform=f"translate({x:.1f} {y:.1f})")

@@ -1,0 +1,108 @@
+"""The contents of a report on a posterior over hierarchies."""
+
+from __future__ import annotations
+
+from palmette.hierarchy import Hierarchy
+from palmette.posterior import ConditionalClusters, HierarchyPosterior
+from palmette.report.classes import Classes
+from palmette.report.contents import Contents, alternatives, panel, support_legend
+from palmette.report.figures import amount
+from palmette.report.listing import Leaves, hierarchy_listing
+from palmette.report.markup import Html, element, joined
+from palmette.report.summary import Account
+from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
+
+__all__ = ["hierarchy_contents"]
+
+_SMALL = 60  # leaves up to which alternatives are drawn
+_AGREED = 1000  # leaves up to which there is a consensus beside the best
+_HINT = "Point at a cluster to see its members; choose it to see how else it could be split."
+
+
+def hierarchy_contents(
+    posterior: HierarchyPosterior, classes: Classes, n_alternatives: int, min_probability: float
+) -> Contents:
+    """Summary, dendrogram, alternatives and data of a posterior over hierarchies."""
+    labels = posterior.labels
+    best = [(found.aligned_to(labels), log_prob) for found, log_prob in posterior.best(max(2, n_alternatives))]
+    drawn = {"Most probable": best[0][0]}
+    if 2 < posterior.n_leaves <= _AGREED:
+        drawn["Consensus"] = posterior.consensus().aligned_to(labels)
+    shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
+    account = Account(
+        thing="hierarchy",
+        things="hierarchies",
+        labels=labels,
+        count=posterior.count,
+        is_full=posterior.is_exact,
+        entropy=posterior.entropy,
+        best=[(frozenset(_clusters(found)), log_prob) for found, log_prob in best],
+        listing=hierarchy_listing(posterior, shown[0], shown[-1], min_probability),
+        validity=_validity(posterior),
+    )
+    known = account.best[0][0]
+    small = posterior.n_leaves <= _SMALL
+    pictures = [
+        small_tree(found, known, f"Hierarchy {number}") if small else None
+        for number, (found, _) in enumerate(best, start=1)
+    ]
+    return Contents(
+        account=account,
+        heading="The most probable hierarchy",
+        picture=_picture(drawn, account, classes),
+        alternatives=alternatives(account, pictures, n_alternatives),
+        data={},
+    )
+
+
+def _picture(drawn: dict[str, Hierarchy], account: Account, classes: Classes) -> Html:
+    if len(account.labels) == 1:
+        return element("p", "There is one leaf, so there is nothing to draw.", class_="aside")
+    pictures = [
+        element("div", tree(found, account.listing, classes, f"tree-{i}"), class_="canvas", hidden=i > 0)
+        for i, found in enumerate(drawn.values())
+    ]
+    left = element("div", _switch(list(drawn)), *pictures, support_legend(classes), _note(account))
+    return element("div", left, panel(_HINT), class_="stage")
+
+
+def _switch(names: list[str]) -> Html | None:
+    if len(names) < 2:
+        return None
+    buttons = [
+        element("button", name, type="button", data_tree=f"tree-{i}", aria_pressed="false" if i else "true")
+        for i, name in enumerate(names)
+    ]
+    return element("div", joined(buttons), class_="switch", role="group", aria_label="Which hierarchy is shown")
+
+
+def _note(account: Account) -> Html:
+    words = (
+        "Numbers are per cent: how probable it is that these leaves form a cluster, in whatever hierarchy. "
+        "The consensus has every cluster above 50 % and leaves the rest open. "
+        "With the keyboard: Tab to the picture, arrows to move, Enter to choose."
+    )
+    if len(account.labels) > MAX_ROWS:
+        words += " Triangles stand for clusters with too many leaves to draw."
+    return element("p", words, class_="fine")
+
+
+def _clusters(hierarchy: Hierarchy) -> list[Leaves]:
+    return [leaves for leaves in hierarchy.clusters() if len(leaves) > 1]
+
+
+def _validity(posterior: HierarchyPosterior) -> str:
+    if isinstance(posterior.model, ConditionalClusters):
+        pieces = "clusters" if posterior.model.trellis.is_closed else "splits"
+        return (
+            "These numbers come from a sample of trees, as a conditional cluster distribution: every hierarchy that "
+            f"can be put together from {pieces} of the sample counts, {amount(posterior.count)} of them. "
+            "They are computed exactly, and are as good an estimate as the sample is."
+        )
+    if posterior.is_exact:
+        return "These numbers are exact: they are sums over every hierarchy there is, with no sampling and no search."
+    return (
+        "These numbers are conditional: they are exact given that the hierarchy is one of the "
+        f"{amount(posterior.count)} in a sparse trellis. Hierarchies outside of it are not counted, "
+        "so a probability can be too large or too small, and log Z is a lower bound."
+    )

@@ -1,0 +1,159 @@
+"""Which clusters a report lists, and what competes with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from palmette.clusters import cluster_mask, cluster_members
+from palmette.labels import leaf_index
+from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.posterior.tables import ClusterRow, Table
+
+__all__ = ["Leaves", "ListedCluster", "Listing", "hierarchy_listing", "partition_listing", "rows_above"]
+
+_MOST_ROWS = 400
+_MOST_NAMES = 60_000  # members of all rows together: keeps the file small
+_MOST_RIVALS = 6  # splits, or joins, that are listed for one cluster
+_WORTH_LISTING = 1e-3
+_WALK = 1 << 26  # splits that are looked at for one report: a few seconds
+
+Leaves = frozenset[int]
+Rival = tuple[list[int], float]
+
+
+@dataclass
+class ListedCluster:
+    """A cluster and its rivals: of each split one part and its probability, None where they were not computed."""
+
+    leaves: Leaves
+    probability: float
+    in_best: bool
+    splits: list[Rival] | None = None
+    joins: list[Rival] | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """What goes into the page's data block."""
+        data: dict[str, Any] = {
+            "members": sorted(self.leaves),
+            "probability": self.probability,
+            "in_best": self.in_best,
+            "splits": self.splits,
+        }
+        return data if self.joins is None else {**data, "joins": self.joins}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Clusters by falling probability: the rows of the table, and after them perhaps the cluster of all leaves."""
+
+    clusters: list[ListedCluster]
+    n_rows: int
+    n_left_out: int  # as probable as was asked for, but beyond what a page can hold
+    n_certain: int  # of all clusters, listed or not: at least 95 %
+    n_probable: int  # 50 % to 95 %
+
+    def number_of(self) -> dict[Leaves, int]:
+        """The number of each listed cluster."""
+        return {cluster.leaves: number for number, cluster in enumerate(self.clusters)}
+
+
+def rows_above(table: Table[ClusterRow], probability: float) -> int:
+    """How many rows of a table by falling probability have at least this one; looks at a few rows only."""
+    low, high = 0, len(table)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if table[middle].probability >= probability else (low, middle)
+    return low
+
+
+def hierarchy_listing(
+    posterior: HierarchyPosterior, best: Iterable[Leaves], others: Iterable[Leaves], min_probability: float
+) -> Listing:
+    """The clusters of at least this probability, those of the `best` and of `others`, and all leaves; with splits."""
+    n = posterior.n_leaves
+    inner = dict.fromkeys(others, False) | dict.fromkeys(best, True)
+    inner.pop(frozenset(range(n)), None)
+    table = posterior.cluster_probabilities(min(min_probability, 0.5))
+    rows, n_left_out = _rows(posterior, table, inner, min_probability)
+    everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
+    _split([*everything, *rows], posterior.is_exact, lambda leaves: _hierarchy_splits(posterior, leaves))
+    return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
+
+
+def partition_listing(posterior: PartitionPosterior, best: Iterable[Leaves], min_probability: float) -> Listing:
+    """The clusters of at least this probability and those of the `best` partition; with their splits and joins."""
+    table = posterior.cluster_probabilities(min(min_probability, 0.5))
+    rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
+    _split(rows, posterior.is_exact, lambda leaves: _partition_splits(posterior, leaves))
+    for cluster in rows:
+        cluster.joins = _joins(cluster.leaves, rows)
+    return Listing(rows, len(rows), n_left_out, *_strong(table))
+
+
+def _rows(
+    posterior: HierarchyPosterior | PartitionPosterior,
+    table: Table[ClusterRow],
+    drawn: dict[Leaves, bool],
+    min_probability: float,
+) -> tuple[list[ListedCluster], int]:
+    index = leaf_index(posterior.labels)
+    rows = [ListedCluster(leaves, posterior.cluster_probability(leaves), best) for leaves, best in drawn.items()]
+    names = number = 0
+    wanted = rows_above(table, min_probability)
+    while number < min(wanted, _MOST_ROWS) and names < _MOST_NAMES:
+        row = table[number]
+        leaves = frozenset(index[label] for label in row.members)
+        number, names = number + 1, names + row.size
+        if leaves not in drawn:
+            rows.append(ListedCluster(leaves, row.probability, False))
+    rows.sort(key=lambda cluster: (-cluster.probability, len(cluster.leaves), sorted(cluster.leaves)))
+    return rows, wanted - number
+
+
+def _strong(table: Table[ClusterRow]) -> tuple[int, int]:
+    certain = rows_above(table, 0.95)
+    return certain, rows_above(table, 0.5) - certain
+
+
+def _split(clusters: Sequence[ListedCluster], is_full: bool, splits: Callable[[Leaves], list[Rival]]) -> None:
+    # The best clustering's own first, then by probability, for as long as the walks are not too long.
+    purse = _WALK
+    for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
+        cost = 1 << (len(cluster.leaves) - 1) if is_full else 1
+        if cost <= purse:
+            purse -= cost
+            cluster.splits = splits(cluster.leaves)
+
+
+def _hierarchy_splits(posterior: HierarchyPosterior, leaves: Leaves) -> list[Rival]:
+    # As `split_probabilities`, but without naming the parts of sixteen million splits to show six.
+    trellis, Z = posterior._trellis, posterior._possible
+    number = trellis.number(cluster_mask(leaves, posterior.labels))
+    if number < 0 or Z[number] == -np.inf:
+        return []
+    left, _, values = trellis.splits(number, Z)
+    shares = np.minimum(np.exp(values - Z[number]), 1.0)
+    least = np.partition(shares, -_MOST_RIVALS)[-_MOST_RIVALS] if len(shares) > _MOST_RIVALS else 0.0
+    found = np.flatnonzero(shares >= max(least, _WORTH_LISTING))
+    found = found[np.argsort(-shares[found], kind="stable")][:_MOST_RIVALS]
+    return [(list(cluster_members(trellis.mask_of(int(left[i])))), float(shares[i])) for i in found]
+
+
+def _partition_splits(posterior: PartitionPosterior, leaves: Leaves) -> list[Rival]:
+    index = leaf_index(posterior.labels)
+    found = posterior.split_probabilities(leaves)[:_MOST_RIVALS]
+    return [
+        (sorted(index[label] for label in row.left), row.probability)
+        for row in found
+        if row.probability >= _WORTH_LISTING
+    ]
+
+
+def _joins(leaves: Leaves, rows: Sequence[ListedCluster]) -> list[Rival]:
+    # The listed clusters that hold this one and more, by what they add.
+    wider = [row for row in rows if row.leaves > leaves][:_MOST_RIVALS]
+    return [(sorted(row.leaves - leaves), row.probability) for row in wider]

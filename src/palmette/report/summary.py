@@ -1,0 +1,153 @@
+"""What a posterior says, in plain words: how concentrated it is, what is certain, whether one answer can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from palmette.report.figures import amount, amount_of_log, percent, percent_of_log
+from palmette.report.listing import Leaves, ListedCluster, Listing
+from palmette.report.markup import Html, element, joined, name
+
+__all__ = ["Account", "cluster_name", "exchange", "ratio_to_best", "summary"]
+
+_NAMED = 6  # members of a cluster that are named in a sentence
+_SHOWN = 8  # clusters that are listed of each kind
+_CONTESTED = 0.1
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a summary is made of. `thing` is "hierarchy" or "partition"; `best` are clusters and log-probabilities."""
+
+    thing: str
+    things: str
+    labels: tuple[str, ...]
+    count: int
+    is_full: bool  # whether every one there is was counted
+    entropy: float
+    best: Sequence[tuple[frozenset[Leaves], float]]
+    listing: Listing
+    validity: str  # what the numbers are exact for
+
+
+def summary(account: Account) -> Html:
+    """Four figures, whether one answer can be trusted, the clusters by how sure they are, and what it all rests on."""
+    words = (element("p", _trust(account)), _spread(account), _rival(account))
+    return joined((_tiles(account), *words, _kinds(account), element("p", account.validity, class_="fine")))
+
+
+def cluster_name(leaves: Iterable[int], labels: tuple[str, ...]) -> Html:
+    """A cluster by the names of its members, the first few if there are many."""
+    members = sorted(leaves)
+    shown = joined([name(labels[leaf]) for leaf in members[:_NAMED]], ", ")
+    more = len(members) - _NAMED
+    return joined((shown, f" and {more} more" if more > 0 else None))
+
+
+def exchange(ours: frozenset[Leaves], theirs: frozenset[Leaves], labels: tuple[str, ...]) -> Html:
+    """Which clusters `theirs` has in place of which of `ours`, as the end of a sentence."""
+    new, gone = _listed(theirs - ours, labels), _listed(ours - theirs, labels)
+    return joined(("it has ", new, " in place of ", gone))
+
+
+def _listed(clusters: frozenset[Leaves], labels: tuple[str, ...]) -> Html:
+    few = sorted(clusters, key=lambda leaves: (len(leaves), sorted(leaves)))
+    shown = [joined(("{", cluster_name(leaves, labels), "}")) for leaves in few[:2]]
+    more = len(few) - len(shown)
+    return joined((joined(shown, " and " if more <= 0 else ", "), f" and {more} more" if more > 0 else None))
+
+
+def _tiles(account: Account) -> Html:
+    figures = {
+        "leaves": f"{len(account.labels):,}",
+        account.things if account.count != 1 else account.thing: amount(account.count),
+        f"{account.things}, effectively": amount_of_log(account.entropy),
+        "probability of the best": percent_of_log(account.best[0][1]),
+    }
+    tiles = [element("div", element("dt", term), element("dd", figure)) for term, figure in figures.items()]
+    return element("dl", joined(tiles), class_="tiles")
+
+
+def _trust(account: Account) -> Html:
+    thing, log_prob = account.thing, account.best[0][1]
+    share = percent_of_log(log_prob)
+    if account.count == 1:
+        head, words = f"There is only one {thing}.", "Nothing else is possible, so there is nothing to weigh."
+    elif log_prob >= math.log(0.95):
+        head, words = f"One {thing} can be trusted.", f"The most probable one has {share} of the probability."
+    elif log_prob >= math.log(0.5):
+        head = f"One {thing} stands out."
+        words = f"It has {share} of the probability, more than all others together, but not all of it."
+    else:
+        head = f"No single {thing} can be trusted."
+        words = (
+            f"Even the most probable one has only {share} of the probability. "
+            "Trust single clusters, each with its own probability, rather than the whole."
+        )
+    return joined((element("strong", head), f" {words}"))
+
+
+def _spread(account: Account) -> Html | None:
+    if account.count == 1:
+        return None
+    leaves, count = f"{len(account.labels):,} leaves", f"{amount(account.count)} {account.things}"
+    there_are = (
+        f"{leaves} have {count}." if account.is_full else f"Of all {account.things} of {leaves}, {count} are weighed."
+    )
+    words = (
+        f"{there_are} The posterior is as undecided between them as a fair choice among "
+        f"{amount_of_log(account.entropy)} would be (the perplexity, or exponential of the entropy)."
+    )
+    return element("p", words)
+
+
+def _rival(account: Account) -> Html | None:
+    if len(account.best) < 2:
+        return None
+    (ours, best), (theirs, second) = account.best[:2]
+    head = f"The runner-up has {percent_of_log(second)}: "
+    return element("p", head, exchange(ours, theirs, account.labels), f". {ratio_to_best(best - second)}.")
+
+
+def ratio_to_best(gap: float) -> str:
+    """How many times as probable the best is, from the difference of two log-probabilities.
+
+    >>> ratio_to_best(0.0), ratio_to_best(0.5), ratio_to_best(7.0)
+    ('The best is no more probable', 'The best is 1.65 times as probable', 'The best is 1,097 times as probable')
+    """
+    if gap < 0.005:
+        return "The best is no more probable"
+    return f"The best is {f'{math.exp(gap):.2f}' if gap < math.log(9.95) else amount_of_log(gap)} times as probable"
+
+
+def _kinds(account: Account) -> Html:
+    listing = account.listing
+    rows = listing.clusters[: listing.n_rows]
+    certain = [row for row in rows if row.probability >= 0.95]
+    probable = [row for row in rows if 0.5 <= row.probability < 0.95]
+    contested = [row for row in rows if _CONTESTED <= row.probability < 0.5]
+    return joined(
+        [
+            _kind("Certain", "at least 95 %", certain, listing.n_certain, account),
+            _kind("Probable", "50 % to 95 %", probable, listing.n_probable, account),
+            _kind("Contested", "10 % to 50 %", contested, len(contested), account),
+        ]
+    )
+
+
+def _kind(word: str, bounds: str, rows: list[ListedCluster], total: int, account: Account) -> Html:
+    number = account.listing.number_of()
+    chips = [_chip(row, number[row.leaves], account.labels) for row in rows[:_SHOWN]]
+    more = total - len(chips)
+    if more > 0:
+        chips.append(element("li", f"and {more:,} more", class_="aside"))
+    body = element("ul", joined(chips), class_="chips") if chips else element("p", "none", class_="aside")
+    head = element("h3", f"{word} ", element("span", f"{total:,} · {bounds}", class_="aside"))
+    return element("section", head, body, class_=f"kind {word.lower()}")
+
+
+def _chip(row: ListedCluster, number: int, labels: tuple[str, ...]) -> Html:
+    content = (cluster_name(row.leaves, labels), " ", element("b", percent(row.probability)))
+    return element("li", element("button", *content, type="button", class_="chip", data_cluster=str(number)))

@@ -1,0 +1,180 @@
+"""Pictures of hierarchies for a page: a large one that answers to mouse and keyboard, small ones to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from palmette.hierarchy import Hierarchy
+from palmette.interop._drawing import children_of, drawn_rows, places_across, places_down, row_name
+from palmette.report.classes import Classes
+from palmette.report.figures import percent
+from palmette.report.listing import Leaves, Listing
+from palmette.report.markup import Html, element, joined, shown_label, text_width
+
+__all__ = ["MAX_ROWS", "drawn_clusters", "level", "small_tree", "tree"]
+
+MAX_ROWS = 160  # leaves up to which each has a row of its own
+_WIDTH, _ROW, _TOP, _CHARACTER, _LONGEST = 760, 24, 14, 8.4, 28
+_SMALL_WIDTH, _SMALL_ROW, _SMALL_CHARACTER, _SMALL_LONGEST = 300, 14, 6.2, 16
+_SPOKEN = 12  # members that a screen reader is told
+
+
+def level(probability: float) -> str:
+    """The word for a probability, which is also the name of its colour.
+
+    >>> [level(p) for p in (0.99, 0.8, 0.6, 0.2)]
+    ['certain', 'likely', 'probable', 'contested']
+    """
+    bounds = {"certain": 0.95, "likely": 0.75, "probable": 0.5}
+    return next((word for word, bound in bounds.items() if probability >= bound), "contested")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where each drawn node of a hierarchy stands; every node draws the branch that leads to it."""
+
+    hierarchy: Hierarchy
+    rows: list[int]
+    x: list[float]
+    y: dict[int, float]
+    stem: float  # length of the root's
+
+    def leaves(self, node: int) -> Leaves:
+        start, stop = self.hierarchy.intervals[node].tolist()
+        return frozenset(self.hierarchy.leaf_order[start:stop].tolist())
+
+    def parent(self, node: int) -> int:
+        return int(self.hierarchy.parents[node])
+
+    def branch(self, node: int) -> str:
+        parent = self.parent(node)
+        start = self.x[parent] if parent >= 0 else self.x[node] - self.stem
+        path = f"M{start:.1f} {self.y[node]:.1f}H{self.x[node]:.1f}"
+        if node in self.rows:
+            return path
+        children = children_of(self.hierarchy, node)
+        return f"{path}M{self.x[node]:.1f} {self.y[children[0]]:.1f}V{self.y[children[-1]]:.1f}"
+
+    def dot(self, node: int, radius: float) -> Html:
+        return element("circle", cx=f"{self.x[node]:.1f}", cy=f"{self.y[node]:.1f}", r=radius)
+
+    def words(self, node: int, text: str, right: float, down: float, kind: str | None = None) -> Html:
+        return element("text", text, class_=kind, x=f"{self.x[node] + right:.1f}", y=f"{self.y[node] + down:.1f}")
+
+
+def drawn_clusters(hierarchy: Hierarchy) -> list[Leaves]:
+    """The clusters of two leaves or more that a picture of at most MAX_ROWS rows shows."""
+    layout = _large(hierarchy, 0)
+    return [layout.leaves(node) for node in sorted(layout.y) if node >= hierarchy.n_leaves]
+
+
+def tree(hierarchy: Hierarchy, listing: Listing, classes: Classes, identity: str) -> Html:
+    """The hierarchy with every cluster as a button: its support in colour and number, its members for a reader."""
+    layout = _large(hierarchy, 16 if classes.names else 0)
+    number_of = listing.number_of()
+    body = [
+        _leaf(layout, node, classes) if node < hierarchy.n_leaves else _cluster(layout, node, listing, number_of)
+        for node in sorted(layout.y, reverse=True)
+    ]
+    return element(
+        "svg",
+        joined(body),
+        id=identity,
+        class_="tree",
+        viewBox=f"0 0 {_WIDTH} {_ROW * len(layout.rows) + 2 * _TOP}",
+        role="group",
+        aria_label=f"A hierarchy of {hierarchy.n_leaves} leaves; each button is a cluster",
+    )
+
+
+def _large(hierarchy: Hierarchy, mark: float) -> _Layout:
+    rows = drawn_rows(hierarchy, MAX_ROWS)
+    widest = max(text_width(row_name(hierarchy, node, _LONGEST)) for node in rows)
+    x = places_across(hierarchy, 30, max(_WIDTH - 16 - mark - _CHARACTER * widest, _WIDTH / 3))
+    return _Layout(hierarchy, rows, x, places_down(hierarchy, rows, _TOP, _ROW), stem=16)
+
+
+def _cluster(layout: _Layout, node: int, listing: Listing, number_of: dict[Leaves, int]) -> Html:
+    leaves, parent = layout.leaves(node), layout.parent(node)
+    number = number_of[leaves]
+    probability = listing.clusters[number].probability
+    path = layout.branch(node)
+    return element(
+        "g",
+        element("path", class_="hit", d=path),
+        element("path", class_="branch", d=path),
+        _closed(layout, node) if node in layout.rows else None,
+        layout.dot(node, 4.5),
+        layout.words(node, _support(probability), -7, -5, "support") if parent >= 0 else None,
+        class_=f"cluster {level(probability)}",
+        role="button",
+        tabindex="-1",
+        data_cluster=str(number),
+        data_parent=str(number_of[layout.leaves(parent)]) if parent >= 0 else "",
+        data_y=f"{layout.y[node]:.1f}",
+        aria_label=_spoken(layout, node, probability),
+    )
+
+
+def _leaf(layout: _Layout, node: int, classes: Classes) -> Html:
+    label = layout.hierarchy.labels[node]
+    text = joined([element("title", label), shown_label(label, _LONGEST)])
+    return element(
+        "g",
+        element("path", class_="branch", d=layout.branch(node)),
+        classes.mark(node, layout.x[node] + 12, layout.y[node]),
+        layout.words(node, text, 23 if classes.names else 7, 4.5),
+        class_="leaf",
+        data_leaf=str(node),
+    )
+
+
+def _closed(layout: _Layout, node: int) -> Html:
+    # A cluster that is too large to be opened: a triangle, and how many leaves there are.
+    end, y = max(layout.x), layout.y[node]
+    shape = f"M{layout.x[node]:.1f} {y:.1f}L{end:.1f} {y - 7:.1f}V{y + 7:.1f}Z"
+    name = row_name(layout.hierarchy, node, _LONGEST)
+    return joined(
+        [
+            element("path", class_="closed", d=shape),
+            layout.words(node, name, end - layout.x[node] + 7, 4.5, "more"),
+        ]
+    )
+
+
+def _support(probability: float) -> str:
+    # Per cent, and never 100 for what is not certain.
+    return "99+" if 0.995 <= probability < 1.0 else f"{100 * probability:.0f}"
+
+
+def _spoken(layout: _Layout, node: int, probability: float) -> str:
+    start, stop = layout.hierarchy.intervals[node].tolist()
+    leaves = layout.hierarchy.leaf_order[start : min(stop, start + _SPOKEN)].tolist()
+    names = ", ".join(shown_label(layout.hierarchy.labels[leaf], _LONGEST) for leaf in leaves)
+    more = f" and {stop - start - _SPOKEN} more" if stop - start > _SPOKEN else ""
+    return f"Cluster of {stop - start} leaves, probability {percent(probability)}: {names}{more}"
+
+
+def small_tree(hierarchy: Hierarchy, known: Container[Leaves], caption: str) -> Html:
+    """The hierarchy in little, with the clusters that are not among the `known` ones marked."""
+    layout = _small(hierarchy)
+    body: list[Html] = []
+    for node in sorted(layout.y, reverse=True):
+        if node < hierarchy.n_leaves:
+            body.append(element("path", class_="branch", d=layout.branch(node)))
+            body.append(layout.words(node, shown_label(hierarchy.labels[node], _SMALL_LONGEST), 5, 3.5))
+        elif layout.leaves(node) in known:
+            body.append(element("path", class_="branch", d=layout.branch(node)))
+        else:
+            content = (element("path", class_="branch", d=layout.branch(node)), layout.dot(node, 3))
+            body.append(element("g", *content, class_="new"))
+    box = f"0 0 {_SMALL_WIDTH} {_SMALL_ROW * len(layout.rows) + 12}"
+    return element("svg", joined(body), class_="small tree", viewBox=box, role="img", aria_label=caption)
+
+
+def _small(hierarchy: Hierarchy) -> _Layout:
+    rows = hierarchy.leaf_order.tolist()
+    widest = max(text_width(shown_label(label, _SMALL_LONGEST)) for label in hierarchy.labels)
+    x = places_across(hierarchy, 12, _SMALL_WIDTH - 10 - _SMALL_CHARACTER * widest)
+    return _Layout(hierarchy, rows, x, places_down(hierarchy, rows, 6, _SMALL_ROW), stem=6)

@@ -1,0 +1,64 @@
+"""`write`: one posterior, one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palmette._checks import check_integer
+from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.report.classes import read_classes
+from palmette.report.hierarchies import hierarchy_contents
+from palmette.report.page import page
+from palmette.report.partitions import partition_contents
+from palmette.report.provenance import provenance
+
+__all__ = ["write"]
+
+
+def write(
+    posterior: HierarchyPosterior | PartitionPosterior,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    classes: Sequence[object] | None = None,
+    seed: int | None = None,
+    command: str | None = None,
+    data: Any = None,
+    n_alternatives: int = 5,
+    min_probability: float = 0.01,
+) -> Path:
+    """Write a report on a posterior to `path`: one HTML file that needs no network and no other file.
+
+    A summary in words, the best hierarchy (or partition) with the probability of every cluster, what competes with each
+    of them, a table of all clusters of at least `min_probability` (400 at most), the `n_alternatives` best ones side by
+    side, and where the numbers come from. The same input gives the same bytes.
+
+    `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
+    `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
+    Returns the path. Raises `ImpossibleData` if everything has probability zero.
+    """
+    if not isinstance(posterior, HierarchyPosterior | PartitionPosterior):
+        raise TypeError(f"expected a HierarchyPosterior or a PartitionPosterior, not {posterior!r}")
+    marks = read_classes(classes, posterior.labels)
+    n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
+    least = _check_probability(min_probability)
+    origin = provenance(posterior, seed, command, data)
+    if isinstance(posterior, HierarchyPosterior):
+        contents = hierarchy_contents(posterior, marks, n_alternatives, least)
+    else:
+        contents = partition_contents(posterior, marks, n_alternatives, least)
+    text = page(contents, origin, title or f"{contents.account.things.capitalize()} of {posterior.n_leaves:,} leaves")
+    target = Path(path)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def _check_probability(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"min_probability is {value!r}; expected a probability, from 0 to 1")
+    return float(value)
