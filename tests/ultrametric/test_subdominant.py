@@ -20,7 +20,7 @@ def test_golden_values_and_pass_edges(case):
     assert found.values.tolist() == case["values"]
     assert found.pass_edges.tolist() == case["pass_edges"]
     assert found.tree_edges.tolist() == case["tree_edges"]
-    assert found.child_sizes.min(axis=1).tolist() == case["smaller"]
+    assert found.smaller_sizes.tolist() == found.child_sizes.min(axis=1).tolist() == case["smaller"]
 
 
 @given(oracle.graphs())

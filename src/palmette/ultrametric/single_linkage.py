@@ -93,7 +93,7 @@ def _insert(weights, items, order):
 
 @kernel
 def single_linkage(n_vertices, sources, targets, order):
-    """The union forest, the edge of each merge, and the merge at which the ends of each edge meet.
+    """The union forest; of each merge, its edge and the size of its smaller part; the merge where each edge's ends meet.
 
     The forest is one number per vertex: the merge at which it was linked above bit 32, what it was linked to below.
     """
@@ -104,6 +104,7 @@ def single_linkage(n_vertices, sources, targets, order):
         links[x] = _ROOT | x
         roots[x] = x
     tree_edges = np.empty(n_vertices, dtype=np.int32)
+    smaller = np.empty(n_vertices, dtype=np.int32)
     merges = np.full(len(order), np.int32(-1))
     n_merges = np.int32(0)
     for edge in order:
@@ -115,6 +116,7 @@ def single_linkage(n_vertices, sources, targets, order):
             roots[x] = y
             links[x] = (np.int64(n_merges) << 32) | y
             tree_edges[n_merges] = edge
+            smaller[n_merges] = sizes[x]
             merges[edge] = n_merges
             n_merges += np.int32(1)
             if n_merges == n_vertices - 1:
@@ -122,7 +124,7 @@ def single_linkage(n_vertices, sources, targets, order):
     for edge in range(len(order)):
         if merges[edge] < 0:
             merges[edge] = _meet(links, sources[edge], targets[edge])
-    return links, tree_edges[:n_merges].copy(), merges
+    return links, tree_edges[:n_merges].copy(), smaller[:n_merges].copy(), merges
 
 
 @inline

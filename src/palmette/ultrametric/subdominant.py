@@ -46,6 +46,8 @@ class Subdominant(Immutable):
     """The height of each merge, never falling; shape (N − number of components,)."""
     tree_edges: Indices
     """The edge by which each merge happens; together they are a minimum spanning tree."""
+    smaller_sizes: Indices
+    """How many vertices the smaller of the two children of each merge has."""
     merge_of_edge: Indices
     """The number of the merge at which the two ends of each edge meet, shape (M,)."""
 
@@ -54,7 +56,7 @@ class Subdominant(Immutable):
 
     @classmethod
     def _of(cls, graph: Graph, weights: Floats) -> Subdominant:
-        links, tree_edges, merges = single_linkage(
+        links, tree_edges, smaller, merges = single_linkage(
             graph.n_vertices, graph.sources, graph.targets, rising_order(weights)
         )
         made = cls.__new__(cls)
@@ -63,6 +65,7 @@ class Subdominant(Immutable):
             weights=weights,
             altitudes=read_only(weights[tree_edges]),
             tree_edges=read_only(tree_edges),
+            smaller_sizes=read_only(smaller),
             merge_of_edge=read_only(merges),
             _links=links,
         )

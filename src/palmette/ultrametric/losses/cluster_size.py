@@ -34,5 +34,5 @@ class ClusterSize(Loss):
         lowest = 0 if self.top is None else max(n_merges - self.top, 0)
         edges_at = np.bincount(fitted.merge_of_edge, minlength=n_merges)[lowest:]
         gradient = np.zeros(n_merges)
-        gradient[lowest:] = edges_at / fitted.child_sizes[lowest:].min(axis=1) / max(edges_at.sum(), 1)
+        gradient[lowest:] = edges_at / fitted.smaller_sizes[lowest:] / max(edges_at.sum(), 1)
         return float(gradient @ fitted.altitudes), gradient
