@@ -93,7 +93,7 @@ def _insert(weights, items, order):
 
 @kernel
 def single_linkage(n_vertices, sources, targets, order):
-    """The union forest; of each merge, its edge and the size of its smaller part; the merge where each edge's ends meet.
+    """The union forest, the edge of each merge and the size of its smaller part, and where the ends of each edge meet.
 
     The forest is one number per vertex: the merge at which it was linked above bit 32, what it was linked to below.
     """
