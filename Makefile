@@ -20,7 +20,7 @@ test-quick: $(READY)
 
 # PyTorch is large, and has an environment of its own.
 test-torch: $(TORCH)/.ready
-	$(TORCH)/bin/python -m pytest tests/interop/test_torch.py
+	$(TORCH)/bin/python -m pytest tests/interop/test_torch*.py
 
 # Needs Chromium and its driver (Debian and Ubuntu: apt-get install chromium chromium-driver).
 test-browser: $(VENV)/.browser

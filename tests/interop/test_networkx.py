@@ -7,7 +7,7 @@ from hypothesis import given
 from random_hierarchies import any_text, caterpillar, hierarchies
 
 from palmette.hierarchy import Hierarchy
-from palmette.interop.networkx import to_networkx
+from palmette.interop.networkx import from_networkx, to_networkx
 
 
 @given(hierarchies(labels=any_text, heights=True))
@@ -54,3 +54,50 @@ def test_a_missing_package_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(ImportError, match="pip install networkx"):
         Hierarchy.from_newick("(a,b);").to_networkx()
+
+
+@given(hierarchies(labels=any_text, heights=True))
+def test_a_graph_becomes_the_hierarchy_again(h):
+    again = from_networkx(to_networkx(h))
+    assert again == h
+    assert again.labels == h.labels
+    assert again.heights.tolist() == h.heights.tolist()
+    assert again.leaf_order.tolist() == h.leaf_order.tolist()
+
+
+def test_support_and_lengths_are_read_where_they_are():
+    h = Hierarchy.from_newick("((a:1,b)0.9,(c,d));")
+    again = from_networkx(to_networkx(h))
+    np.testing.assert_array_equal(again.support, h.support)
+    np.testing.assert_array_equal(again.branch_lengths, h.branch_lengths)
+
+
+def test_nodes_may_be_anything_in_any_order():
+    graph = networkx.DiGraph([((), "x"), ((), 7), ("x", 3.5), ("x", frozenset("q"))])
+    graph.nodes[frozenset("q")]["label"] = "q"
+    assert from_networkx(graph) == Hierarchy.from_newick("((3.5,q),7);")
+    one = networkx.DiGraph()
+    one.add_node("alone")
+    assert from_networkx(one).labels == ("alone",)
+
+
+@pytest.mark.parametrize(
+    ("edges", "problem"),
+    [
+        ([(0, 1), (0, 2), (3, 2)], "node 2 has 2 parents; in a hierarchy it has one"),
+        ([(0, 1), (0, 2), (3, 4), (3, 5)], "2 roots"),
+        ([(0, 1), (1, 0)], "0 roots"),
+        ([(0, 1), (0, 2), (3, 4), (4, 3)], "cycle|root|leaves|child"),
+        ([(0, 1), (1, 2), (1, 3)], "child"),
+    ],
+)
+def test_what_is_no_rooted_tree_is_refused(edges, problem):
+    with pytest.raises(ValueError, match=problem):
+        from_networkx(networkx.DiGraph(edges))
+
+
+def test_an_undirected_graph_is_refused():
+    with pytest.raises(TypeError, match=r"not Graph; networkx\.bfs_tree\(graph, root\)"):
+        from_networkx(networkx.Graph([(0, 1)]))
+    with pytest.raises(TypeError, match="not int"):
+        from_networkx(3)

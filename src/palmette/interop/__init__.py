@@ -1,6 +1,6 @@
 """Hierarchies in the formats of other programs."""
 
-from palmette.interop.networkx import to_networkx
+from palmette.interop.networkx import from_networkx, to_networkx
 from palmette.interop.newick import NewickError, read_newick, write_newick
 from palmette.interop.nexus import write_nexus
 from palmette.interop.scipy import from_linkage, to_linkage
@@ -12,6 +12,7 @@ __all__ = [
     "NewickError",
     "TreeSet",
     "from_linkage",
+    "from_networkx",
     "hierarchy_to_svg",
     "read_newick",
     "read_trees",

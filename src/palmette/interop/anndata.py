@@ -1,0 +1,140 @@
+"""AnnData: a hierarchy of the categories of an observation column, where Scanpy's plots look for one.
+
+Nothing is imported for it: whatever has `obs`, a table with a categorical column, and `uns`, a dictionary, will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.hierarchy import Hierarchy
+from palmette.interop.scipy import to_linkage
+
+__all__ = ["to_anndata"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def to_anndata(
+    adata: Any,
+    clustering: Any,
+    groupby: str,
+    *,
+    key: str | None = None,
+    correlation: npt.ArrayLike | None = None,
+) -> None:
+    """adata.uns["dendrogram_<groupby>"] = the hierarchy, in the form of `scanpy.tl.dendrogram`, with support values.
+
+    `clustering` is a binary `Hierarchy`, or what has a MAP and cluster probabilities: a `HierarchyPosterior`, `Draws`,
+    or `CoalescentDraws`. Its labels are the categories of ``adata.obs[groupby]``, in any order. `key` is another name
+    to write to, which Scanpy's plots take as ``dendrogram=key``.
+
+    To Scanpy's entries one is added: "support", (n − 1,), the probability of the cluster of each row of the linkage,
+    NaN where it is not known. `correlation` is the (n, n) matrix for `scanpy.pl.correlation_matrix`, in the order of
+    the labels. Without it the one that is already there is kept; if there is none, it is (n − |lca(i, j)|)/(n − 1),
+    or the expectation of that: 1 for a category with itself, 0 for two that part at the root.
+
+    >>> from types import SimpleNamespace as Object
+    >>> column = Object(cat=Object(categories=["B", "NK", "T"]))
+    >>> cells = Object(obs={"cell_type": column}, uns={})
+    >>> to_anndata(cells, Hierarchy.from_newick("((T,NK)0.9,B);"), "cell_type")
+    >>> found = cells.uns["dendrogram_cell_type"]
+    >>> found["categories_ordered"], found["support"]
+    (['T', 'NK', 'B'], array([0.9, nan]))
+    """
+    name = f"dendrogram_{groupby}" if key is None else key
+    hierarchy = _hierarchy_of(clustering)
+    categories = _categories(adata, groupby)
+    aligned = _aligned(hierarchy, categories, groupby)
+    linkage = to_linkage(aligned)
+    order = np.array([hierarchy.labels.index(label) for label in aligned.labels])
+    method, matrix = _correlation(adata.uns.get(name), clustering, correlation, order)
+    adata.uns[name] = _scanpy_form(linkage, categories) | {
+        "groupby": [groupby],
+        "use_rep": None,
+        "cor_method": method,
+        "linkage_method": "palmette",
+        "correlation_matrix": matrix,
+        "support": _support(aligned, clustering, linkage),
+    }
+
+
+def _hierarchy_of(clustering: Any) -> Hierarchy:
+    found = clustering if isinstance(clustering, Hierarchy) else getattr(clustering, "map", lambda: None)()
+    if not isinstance(found, Hierarchy):
+        raise TypeError(
+            f"expected a Hierarchy, or a posterior or draws of hierarchies, not {type(clustering).__name__}; "
+            "a dendrogram needs a hierarchy"
+        )
+    return found
+
+
+def _categories(adata: Any, groupby: Any) -> list[str]:
+    if not isinstance(groupby, str):
+        raise TypeError(f"groupby must be the name of one column of adata.obs, not {groupby!r}")
+    try:
+        column = adata.obs[groupby]
+    except KeyError:
+        columns = ", ".join(map(repr, adata.obs)) or "none"
+        raise ValueError(f"adata.obs has no column {groupby!r}; its columns are {columns}") from None
+    try:
+        return [str(category) for category in column.cat.categories]
+    except AttributeError:
+        raise ValueError(
+            f"the column {groupby!r} is not categorical; make it so: "
+            f"adata.obs[{groupby!r}] = adata.obs[{groupby!r}].astype('category')"
+        ) from None
+
+
+def _aligned(hierarchy: Hierarchy, categories: list[str], groupby: str) -> Hierarchy:
+    if set(hierarchy.labels) != set(categories):
+        lacking = sorted(set(categories) - set(hierarchy.labels)), sorted(set(hierarchy.labels) - set(categories))
+        words = (
+            f"{what} {some[:5]}" for what, some in zip(("without a leaf:", "unknown:"), lacking, strict=True) if some
+        )
+        raise ValueError(f"the leaves must be the categories of {groupby!r}; {'; '.join(words)}")
+    if len(categories) < 2:
+        raise ValueError(f"{groupby!r} has one category, {categories[0]!r}; a dendrogram needs two or more")
+    return hierarchy.aligned_to(categories)
+
+
+def _scanpy_form(linkage: Floats, categories: Sequence[str]) -> dict[str, Any]:
+    from scipy.cluster.hierarchy import dendrogram
+
+    drawn = dendrogram(linkage, labels=list(categories), no_plot=True)
+    return {
+        "linkage": linkage,
+        "categories_ordered": drawn["ivl"],
+        "categories_idx_ordered": drawn["leaves"],
+        "dendrogram_info": drawn,
+    }
+
+
+def _support(hierarchy: Hierarchy, clustering: Any, linkage: Floats) -> Floats:
+    rows = Hierarchy.from_linkage(linkage, hierarchy.labels).clusters()[hierarchy.n_leaves :]
+    if not isinstance(clustering, Hierarchy):
+        return np.array([clustering.cluster_probability([hierarchy.labels[leaf] for leaf in row]) for row in rows])
+    if hierarchy.support is None:
+        return np.full(len(rows), np.nan)
+    by_cluster = dict(zip(hierarchy.clusters(), hierarchy.support, strict=True))
+    return np.array([by_cluster[row] for row in rows])
+
+
+def _correlation(
+    existing: Any, clustering: Any, given: npt.ArrayLike | None, order: npt.NDArray[np.int64]
+) -> tuple[str, Floats]:
+    n = len(order)
+    if given is not None:
+        matrix = np.array(given, dtype=np.float64)
+        if matrix.shape != (n, n):
+            raise ValueError(f"correlation has shape {matrix.shape}; expected ({n}, {n}), in the order of the labels")
+        return "given", matrix[np.ix_(order, order)]
+    if existing is not None and np.shape(existing.get("correlation_matrix")) == (n, n):
+        return existing.get("cor_method", "given"), existing["correlation_matrix"]
+    sizes = clustering.expected_lca_size() if hasattr(clustering, "expected_lca_size") else None
+    sizes = _hierarchy_of(clustering).lca_size() if sizes is None else sizes
+    return "palmette", ((n - sizes) / (n - 1.0))[np.ix_(order, order)]
