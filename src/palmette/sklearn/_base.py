@@ -1,0 +1,148 @@
+"""What the clusterers share: checks of the rows, fitted attributes, tables, distances and scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from palmette._checks import check_integer
+from palmette.hierarchy import Hierarchy
+from palmette.labels import check_labels
+from palmette.partition import Partition
+from palmette.posterior.tables import Table
+
+__all__ = ["Clusterer", "HierarchyClusterer"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """Rows of X are the leaves. Subclasses say how to `fit`, and what `_distances` are."""
+
+    n_clusters: Any
+    random_state: Any
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of X."""
+
+    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+        """(n,): the cluster of each row, ``fit(X, y).labels_``."""
+        return self.fit(X, y).labels_
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """(n, n): how far apart any two rows are in what was fitted; a data frame after `set_output`.
+
+        There is no `transform`: rows that were not clustered have no place among those that were.
+        """
+        return self.fit(X, y)._distances()
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The columns of `fit_transform`: the labels of the leaves."""
+        check_is_fitted(self)
+        return np.asarray(self._leaf_labels, dtype=object)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How well these parameters cluster the rows of X; larger is better.
+
+        The rows are clustered anew, with everything that `fit` learned about scales and priors. With classes `y`: the
+        adjusted Rand index of the flat clusters. Without: the log evidence per row where the model is one of the data,
+        and the silhouette coefficient of the flat clusters where it is a cost.
+        """
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        again = self._learned().fit(X)
+        if y is not None:
+            return float(adjusted_rand_score(y, again.labels_))
+        return again._own_score(X)
+
+    @property
+    def cluster_probabilities_(self) -> Any:
+        """Clusters with a probability of at least 0.01: a palmette table, or a data frame after `set_output`."""
+        posterior = getattr(self, "posterior_", None)
+        if posterior is None:
+            raise AttributeError(f"this {type(self).__name__} has no posterior_, so it has no cluster_probabilities_")
+        return _as_configured(posterior.cluster_probabilities(), self)
+
+    def _checked(self, X: Any, *, missing: bool = False) -> Floats:
+        # The rows as numbers; n_features_in_ and the names of leaves and columns are set on the way.
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # of an earlier fit, perhaps with parameters under which it is not set again
+        finite = "allow-nan" if missing else True
+        points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite)
+        self._leaf_labels = check_labels(_row_names(X), len(points))
+        return points
+
+    def _check_n_clusters(self, n: int) -> int:
+        k = check_integer("n_clusters", self.n_clusters, 1)
+        if k > n:
+            raise ValueError(f"n_clusters is {k}, but n_samples={n}; give at most one cluster per row")
+        return k
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _set_partition(self, partition: Partition) -> None:
+        self.partition_ = partition
+        self.labels_ = np.array(partition.membership)
+        self.n_clusters_ = partition.n_clusters
+
+    def _learned(self) -> Self:
+        """The same parameters, with what depends on the scale of the data as it was fitted; not fitted itself."""
+        return clone(self)  # type: ignore[no-any-return]
+
+    @abstractmethod
+    def _distances(self) -> Floats:
+        """What `fit_transform` returns."""
+
+    def _own_score(self, X: Any) -> float:
+        return self._silhouette(check_array(X, dtype=np.float64))
+
+    def _silhouette(self, values: Floats, metric: str = "euclidean") -> float:
+        # One cluster, or only single rows, have nothing to be told apart from: 0, as for a row on a border.
+        if not 1 < self.n_clusters_ < len(self.labels_):
+            return 0.0
+        return float(silhouette_score(values, self.labels_, metric=metric))
+
+
+class HierarchyClusterer(Clusterer):
+    """A `Clusterer` whose answer is a hierarchy with heights."""
+
+    def _set_hierarchy(self, hierarchy: Hierarchy) -> None:
+        linkage = hierarchy.to_linkage()
+        # Made of the linkage again, so that nodes are numbered as in children_.
+        self.hierarchy_ = Hierarchy.from_linkage(linkage, hierarchy.labels)
+        self.children_ = linkage[:, :2].astype(np.int64)
+        self.distances_ = linkage[:, 2]
+        self.n_leaves_ = hierarchy.n_leaves
+
+    def _distances(self) -> Floats:
+        return self.hierarchy_.cophenetic()
+
+
+def _row_names(X: Any) -> list[str] | None:
+    # Those of a pandas index, if they tell rows apart.
+    if not hasattr(X, "iloc"):
+        return None
+    names = [str(name) for name in X.index]
+    return names if len(set(names)) == len(names) else None
+
+
+def _as_configured(table: Table[Any], estimator: Clusterer) -> Any:
+    kind = _get_output_config("transform", estimator)["dense"]
+    if kind == "pandas":
+        return table.to_pandas()
+    if kind == "polars":
+        import polars
+
+        rows = [[list(cell) if isinstance(cell, tuple) else cell for cell in row] for row in table]
+        return polars.DataFrame(rows, schema=list(table.columns), orient="row")
+    return table

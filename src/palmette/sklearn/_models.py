@@ -1,0 +1,116 @@
+"""From parameters and rows to a model of palmette: what the two clusterers with a trellis share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array
+
+from palmette._checks import check_integer
+from palmette.models import Correlation, CorrelationClusters, Dasgupta, Model, Tempered
+from palmette.sklearn._base import Clusterer
+from palmette.sklearn._similarity import centred, dissimilarity, similarity_of, typical_gamma
+from palmette.temperature import at_perplexity
+
+__all__ = ["ModelClusterer"]
+
+Floats = npt.NDArray[np.float64]
+
+_OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)
+_SIGNED = (Correlation, CorrelationClusters)
+
+
+class ModelClusterer(Clusterer):
+    """A `Clusterer` with a model, a temperature, and a trellis that is full up to `max_leaves` leaves."""
+
+    _names: ClassVar[dict[str, type[Model]]]  # the models that have a name
+    _kind: ClassVar[type[Model]]  # of models that will do
+
+    model: Any
+    beta: float | None
+    perplexity: float | None
+    similarity: Any
+    gamma: float | None
+    max_leaves: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.similarity, str) and self.similarity == "precomputed"
+
+    def _learned(self) -> Self:
+        return super()._learned().set_params(gamma=getattr(self, "gamma_", None))  # type: ignore[no-any-return]
+
+    def _own_score(self, X: Any) -> float:
+        if not self._is_precomputed:
+            return super()._own_score(X)
+        matrix = similarity_of(check_array(X, dtype=np.float64), "precomputed", 1.0)
+        return self._silhouette(dissimilarity(matrix), metric="precomputed")
+
+    def _is_small(self, n: int) -> bool:
+        return n <= check_integer("max_leaves", self.max_leaves, 1)
+
+    def _make_model(self, points: Floats) -> Any:
+        maker = self._maker()
+        data = self._data(points, maker)
+        named = maker in self._names.values()
+        made = maker(data, **self._options(maker, points)) if named else maker(data)
+        if not isinstance(made, self._kind):
+            raise TypeError(f"model made {made!r}; expected a palmette.models.{self._kind.__name__}")
+        if made.n_leaves != len(points):
+            raise ValueError(f"model made {made!r} of {len(points)} rows; expected one leaf for each, in their order")
+        return self._at_beta(made)
+
+    def _maker(self) -> Any:
+        if isinstance(self.model, str) and self.model in self._names:
+            return self._names[self.model]
+        if isinstance(self.model, str) or not callable(self.model):
+            names = ", ".join(map(repr, self._names))
+            raise ValueError(f"model is {self.model!r}; give one of {names}, or a function that makes a model of X")
+        return self.model
+
+    def _data(self, points: Floats, maker: Any) -> Floats:
+        # What the model is made of: similarities where it asks for them, or where the user does; else the rows.
+        kind = self.similarity
+        if kind is None and maker not in _OF_SIMILARITIES:
+            return points
+        if maker in self._names.values() and maker not in _OF_SIMILARITIES:
+            raise ValueError(
+                f"similarity is {kind!r}, but model {self.model!r} reads the rows as they are; leave it out"
+            )
+        kind = "rbf" if kind is None else kind
+        self.gamma_ = typical_gamma(points) if self.gamma is None else _check_gamma(self.gamma)
+        matrix = similarity_of(points, kind, self.gamma_)
+        is_ours = isinstance(kind, str) and not self._is_precomputed
+        return centred(matrix) if is_ours and maker in _SIGNED else matrix
+
+    def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
+        return {"labels": self._leaf_labels}
+
+    def _at_beta(self, model: Any) -> Any:
+        if self.beta is None and self.perplexity is None:
+            return model
+        if not isinstance(model, Tempered):
+            raise TypeError(f"{model!r} has no temperature: leave beta and perplexity out")
+        if self.beta is not None and self.perplexity is not None:
+            raise ValueError("beta and perplexity are both given, and each of them sets the temperature; give one")
+        return model if self.beta is None else model.with_beta(self.beta)
+
+    def _at_perplexity(self, model: Any, trellis: Any = None) -> Any:
+        if self.perplexity is None:
+            return model
+        return at_perplexity(model, self.perplexity, trellis=trellis, progress=False)
+
+
+def _check_gamma(gamma: Any) -> float:
+    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number):
+        raise TypeError(f"gamma must be a number, or None for one that suits the rows, not {gamma!r}")
+    if not 0 < gamma < np.inf:
+        raise ValueError(f"gamma is {gamma}; give a positive number, or None for one that suits the rows")
+    return float(gamma)

@@ -1,0 +1,134 @@
+"""Coalescent histories as a clusterer of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from palmette.coalescent import Brownian, IndependentSites, flat_clusters, greedy, smc
+from palmette.coalescent.process import Process
+from palmette.sklearn._base import Floats, HierarchyClusterer
+from palmette.sklearn._columns import moments
+
+__all__ = ["CoalescentClustering"]
+
+
+class CoalescentClustering(HierarchyClusterer):
+    """A hierarchy with times: one greedy history, or weighted draws from the posterior over histories.
+
+    Parameters
+    ----------
+    n_clusters
+        The number of flat clusters. None cuts where the data stop saying that two lineages belong together.
+    process
+        What wanders along the branches: "brownian" (real numbers; its rates are the variances of the columns), "sites"
+        (categories 0, 1, …, −1 if missing), or a `palmette.coalescent.Process`.
+    leaf_variance
+        Of "brownian", in units of its rates: the noise on each row, without which equal rows have infinite density.
+    n_particles
+        None: a greedy history, no posterior. A number: sequential Monte Carlo with so many particles.
+    rule, proposal
+        How the next event is chosen: `palmette.coalescent.greedy` and `palmette.coalescent.smc` explain.
+    threshold
+        With ``n_clusters=None``: the log ratio above which a cluster is one. The higher, the more clusters.
+    random_state
+        For the particles; a greedy history needs none.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, partition_
+        The flat clusters; `labels_` are their numbers, one for each row.
+    hierarchy_, children_, distances_, n_leaves_
+        The history, that of the largest weight if there are particles; `distances_` are the ages of its events.
+    process_
+        The process, with its parameters.
+    posterior_, cluster_probabilities_, log_evidence_
+        With particles only: the `CoalescentDraws`, their clusters with a share of at least 0.01 of the weight, and the
+        estimate of log p(X).
+    log_joint_
+        Without particles only: log p(X, history).
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.1], [0.2, float("nan")], [4.0, 4.1], [4.2, 3.9], [4.1, 4.4]]
+    >>> CoalescentClustering().fit_predict(X)
+    array([0, 0, 1, 1, 1])
+
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        process: Any = "brownian",
+        leaf_variance: float = 1e-3,
+        n_particles: int | None = None,
+        rule: Any = "rate1",
+        proposal: str = "race",
+        threshold: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.process = process
+        self.leaf_variance = leaf_variance
+        self.n_particles = n_particles
+        self.rule = rule
+        self.proposal = proposal
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of X, (n, d), NaN where an entry is missing; `y` is not used."""
+        points = self._checked(X, missing=True)
+        k = None if self.n_clusters is None else self._check_n_clusters(len(points))
+        self.process_ = self._make_process(points)
+        if self.n_particles is None:
+            found = greedy(points, self.process_, self.rule, self._leaf_labels, progress=False)
+            self.log_joint_ = found.log_joint
+            self._set_hierarchy(found.hierarchy)
+        else:
+            self.posterior_ = self._draw(points)
+            self.log_evidence_ = self.posterior_.log_evidence
+            self._set_hierarchy(self.posterior_.map())
+        cut = flat_clusters(points, self.hierarchy_, self.process_, self.threshold) if k is None else None
+        self._set_partition(self.hierarchy_.cut(k) if cut is None else cut)  # type: ignore[arg-type]
+        return self
+
+    def _draw(self, points: Floats) -> Any:
+        options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
+        return smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)  # type: ignore[arg-type]
+
+    def _make_process(self, points: Floats) -> Process:
+        if isinstance(self.process, Process):
+            return self.process
+        if not isinstance(self.process, str) or self.process not in ("brownian", "sites"):
+            raise ValueError(
+                f'process is {self.process!r}; give "brownian", "sites", or a process such as '
+                "palmette.coalescent.Brownian(rate=2.0)"
+            )
+        if self.process == "sites":
+            return IndependentSites()
+        return Brownian(moments(points)[1], leaf_variance=self.leaf_variance)
+
+    def _learned(self) -> Self:
+        return super()._learned().set_params(process=self.process_)  # type: ignore[no-any-return]
+
+    def _own_score(self, X: Any) -> float:
+        value = self.log_joint_ if self.n_particles is None else self.log_evidence_
+        return float(value) / self.n_leaves_
+
+    def _distances(self) -> Floats:
+        # The age of the common ancestor, expected where there are particles.
+        draws = getattr(self, "posterior_", None)
+        if draws is None:
+            return super()._distances()
+        ages = np.zeros((self.n_leaves_, self.n_leaves_))
+        for history, weight in zip(draws, draws.weights, strict=True):
+            ages += weight * history.cophenetic()
+        return ages

@@ -1,0 +1,160 @@
+"""The posterior over partitions as a clusterer of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from palmette import search
+from palmette.errors import TrellisTooLarge
+from palmette.hierarchy import Hierarchy
+from palmette.likelihoods import NormalGamma
+from palmette.models import CorrelationClusters, Dasgupta, DirichletProcess, PartitionModel, SumOfSquares
+from palmette.posterior import PartitionPosterior
+from palmette.sklearn._base import Floats
+from palmette.sklearn._columns import moments
+from palmette.sklearn._models import ModelClusterer
+from palmette.trellis.partition_trellis import PartitionTrellis
+
+__all__ = ["PartitionTrellisClustering"]
+
+_WITHIN = 0.1  # of the variance of a column: what the default prior expects within a cluster
+_MOST_REMAINDERS = 100_000
+
+
+class PartitionTrellisClustering(ModelClusterer):
+    """The most probable partition, into as many clusters as the data ask for or into `n_clusters`, and the posterior.
+
+    Up to `max_leaves` rows everything is exact. Beyond, the posterior is over the partitions into clusters of two
+    greedy hierarchies; it is then too sure of itself wherever these agree, and ``posterior_.is_exact`` is False.
+
+    Parameters
+    ----------
+    n_clusters
+        The number of clusters, which the posterior is then conditioned on; None leaves it to the data.
+    model
+        "correlation" (of affinities), "dirichlet-process" (a mixture, with an evidence; entries may be missing), or a
+        function that makes a palmette model of partitions: of the (n, d) rows, or of the (n, n) similarities if
+        `similarity` is given.
+    beta, perplexity, similarity, gamma
+        As for `TrellisClustering`; a Dirichlet process has none of them.
+    concentration
+        α of the Dirichlet process: the larger, the more clusters.
+    likelihood
+        One of `palmette.likelihoods`. None is a NormalGamma that expects clusters around the mean of each column, each
+        with a tenth of its variance.
+    max_leaves
+        The largest number of rows for the full trellis.
+    random_state
+        There for the sake of a common interface: nothing is random.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, partition_
+        The most probable partition; `labels_` are the numbers of its clusters, one for each row.
+    posterior_
+        The `palmette.PartitionPosterior`, to be asked anything.
+    cluster_probabilities_
+        Its clusters with a probability of at least 0.01.
+    gamma_, likelihood_
+        What was used for `gamma` and `likelihood`.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.1], [0.2, 0.0], [4.0, 4.1], [4.2, 3.9], [4.1, 4.4]]
+    >>> clusterer = PartitionTrellisClustering(model="dirichlet-process").fit(X)
+    >>> clusterer.labels_, round(clusterer.posterior_.together_probability([0, 1]), 2)
+    (array([0, 0, 1, 1, 1]), 0.95)
+
+    """
+
+    _names = {"correlation": CorrelationClusters, "dirichlet-process": DirichletProcess}  # noqa: RUF012
+    _kind = PartitionModel
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        model: Any = "correlation",
+        beta: float | None = None,
+        perplexity: float | None = None,
+        similarity: Any = None,
+        gamma: float | None = None,
+        concentration: float = 1.0,
+        likelihood: Any = None,
+        max_leaves: int = 16,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.model = model
+        self.beta = beta
+        self.perplexity = perplexity
+        self.similarity = similarity
+        self.gamma = gamma
+        self.concentration = concentration
+        self.likelihood = likelihood
+        self.max_leaves = max_leaves
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._is_mixture
+        return tags
+
+    @property
+    def _is_mixture(self) -> bool:
+        return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of X, (n, d), or (n, n) if precomputed; `y` is not used."""
+        points = self._checked(X, missing=self._is_mixture)
+        k = None if self.n_clusters is None else self._check_n_clusters(len(points))
+        model = self._make_model(points)
+        trellis = None if self._is_small(len(points)) else self._sparse(model, points)
+        posterior = PartitionPosterior(self._at_perplexity(model, trellis), trellis=trellis, progress=False)
+        self.posterior_ = posterior if k is None else posterior.condition(n_clusters=k)
+        self._set_partition(self.posterior_.map())
+        return self
+
+    def _sparse(self, model: PartitionModel, points: Floats) -> PartitionTrellis:
+        hierarchies = [search.greedy(model).hierarchy, *self._other_hierarchies(model, points)]
+        try:
+            return PartitionTrellis.from_hierarchies(hierarchies, max_remainders=_MOST_REMAINDERS)  # type: ignore[arg-type]
+        except TrellisTooLarge:  # log Z is a lower bound, so the largest is the best
+            each = [PartitionTrellis.from_hierarchy(hierarchy) for hierarchy in hierarchies]  # type: ignore[arg-type]
+            return max(
+                each, key=lambda trellis: PartitionPosterior(model, trellis=trellis, progress=False).log_partition
+            )
+
+    def _other_hierarchies(self, model: PartitionModel, points: Floats) -> list[Hierarchy]:
+        # Average linkage of affinities, Ward's of rows.
+        if isinstance(model, CorrelationClusters):
+            return [search.greedy(Dasgupta(model.affinity, labels=model.labels)).hierarchy]
+        if self._is_precomputed or np.isnan(points).any():
+            return []
+        scaled = points / np.sqrt(moments(points)[1])
+        return [search.greedy(SumOfSquares(scaled, labels=model.labels)).hierarchy]
+
+    def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
+        options = super()._options(maker, points)
+        if maker is not DirichletProcess:
+            return options
+        self.likelihood_ = _default_likelihood(points) if self.likelihood is None else self.likelihood
+        return {"concentration": self.concentration, "likelihood": self.likelihood_, **options}
+
+    def _learned(self) -> Self:
+        return super()._learned().set_params(likelihood=getattr(self, "likelihood_", None))  # type: ignore[no-any-return]
+
+    def _own_score(self, X: Any) -> float:
+        if self._is_mixture:
+            return self.posterior_.log_evidence / self.posterior_.n_leaves
+        return super()._own_score(X)
+
+    def _distances(self) -> Floats:
+        return 1.0 - self.posterior_.coclustering()
+
+
+def _default_likelihood(points: Floats) -> NormalGamma:
+    means, variances = moments(points)
+    return NormalGamma(mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(_WITHIN * variances).tolist())

@@ -1,0 +1,118 @@
+"""Ultrametrics fitted by gradient descent as a clusterer of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from palmette.sklearn._base import HierarchyClusterer
+from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Triplet, fit
+
+__all__ = ["UltrametricClustering"]
+
+_NAMES = ("closest", "closest+size", "closest+triplet", "dasgupta")
+_SIZE_WEIGHT = 10.0
+_TOP = 10  # merges whose clusters should not be small
+_SLOPE = 50.0  # of Dasgupta's soft sizes, for weights of the order of 1
+
+
+class UltrametricClustering(HierarchyClusterer):
+    """The ultrametric on a graph of nearest neighbours with the smallest loss that gradient descent finds, cut.
+
+    Parameters
+    ----------
+    n_clusters
+        The number of flat clusters.
+    loss
+        "closest": near the distances of neighbours. "closest+size": and without small clusters at large heights.
+        "closest+triplet": and rows of one class in `y` meet before those of two. "dasgupta": Dasgupta's cost, made
+        smooth; rows must differ. Or a `palmette.ultrametric.Loss`.
+    n_neighbors
+        Of each row, for the graph, which also holds a minimum spanning tree.
+    margin
+        Of "closest+triplet", in units of the mean distance of neighbours.
+    start
+        Where the descent begins: "weights", "average" (average linkage), or both, of which the better is kept.
+    max_iter, learning_rate
+        Of the descent; see `palmette.ultrametric.fit`.
+
+    Attributes
+    ----------
+    labels_, n_clusters_, partition_
+        The flat clusters; `labels_` are their numbers, one for each row.
+    hierarchy_, children_, distances_, n_leaves_
+        The hierarchy; `distances_` are the fitted ones.
+    loss_, n_iter_
+        The loss that was reached, and after how many evaluations the descent ended.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.1], [0.2, 0.0], [4.0, 4.1], [4.2, 3.9], [4.1, 4.4]]
+    >>> UltrametricClustering(n_clusters=2, n_neighbors=2).fit_predict(X)
+    array([0, 0, 1, 1, 1])
+
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        loss: Any = "closest",
+        n_neighbors: int = 5,
+        margin: float = 1.0,
+        start: Any = "weights",
+        max_iter: int = 500,
+        learning_rate: float = 0.1,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.n_neighbors = n_neighbors
+        self.margin = margin
+        self.start = start
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Cluster the rows of X, (n, d); `y`, a class for each row or −1, is read by "closest+triplet" only."""
+        points = self._checked(X)
+        k = self._check_n_clusters(len(points))
+        graph = Graph.from_points(points, self.n_neighbors, labels=self._leaf_labels)
+        options: dict[str, Any] = {"iterations": self.max_iter, "learning_rate": self.learning_rate}
+        found = fit(graph, self._make_loss(graph, y), start=self.start, progress=False, **options)
+        self.loss_ = found.best_loss
+        self.n_iter_ = len(found.history)
+        self._set_hierarchy(found.hierarchy)
+        self._set_partition(self.hierarchy_.cut(k))
+        return self
+
+    def _make_loss(self, graph: Graph, y: Any) -> Loss:
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if not isinstance(self.loss, str) or self.loss not in _NAMES:
+            names = ", ".join(map(repr, _NAMES))
+            raise ValueError(f"loss is {self.loss!r}; give one of {names}, or a palmette.ultrametric.Loss")
+        unit = float(graph.weights.mean()) if graph.n_edges else 1.0
+        unit = unit if unit > 0.0 else 1.0
+        if self.loss == "dasgupta":
+            return Dasgupta(slope=_SLOPE / unit)
+        if self.loss == "closest+size":
+            return Closest() + _SIZE_WEIGHT * ClusterSize(top=_TOP)
+        if self.loss == "closest+triplet":
+            return Closest() + Triplet(_classes(y, graph.n_vertices), margin=self.margin * unit)
+        return Closest()
+
+    def _learned(self) -> Self:
+        # Classes must not help to find the clusters that are compared with them.
+        again = super()._learned()
+        is_supervised = isinstance(self.loss, str) and self.loss == "closest+triplet"
+        return again.set_params(loss="closest") if is_supervised else again
+
+
+def _classes(y: Any, n: int) -> Any:
+    if y is None:
+        raise ValueError('the loss "closest+triplet" needs y: one class for each row, −1 where it is not known')
+    classes = column_or_1d(y)
+    check_consistent_length(np.empty(n), classes)
+    return classes
