@@ -12,7 +12,9 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from palmette import datasets, search, simulate
+from palmette import datasets, report, search, simulate
+from palmette.cli.outputs import with_support
+from palmette.cli.text import dendrogram
 from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
 from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
@@ -20,18 +22,19 @@ from palmette.posterior import HierarchyPosterior, PartitionPosterior
 
 __all__ = ["main"]
 
-PICTURE = "palmette-demo.svg"
+PICTURE, REPORT = "palmette-demo.svg", "palmette-demo.html"
 _BETA = 4.0
 _WIDTH = 98
 
 
 def main(folder: Path | str = ".") -> None:
-    """Print the tour, and write one picture to `folder`."""
+    """Print the tour, and write a picture and a report to `folder`."""
     begin = time.perf_counter()
     _say("palmette: not one hierarchy, but how probable every cluster and every alternative is.")
     data = datasets.load_numerals()
     post = HierarchyPosterior(Dasgupta(data.similarity, beta=_BETA, labels=data.labels))
     _introduce(data, post)
+    _show_map(post, data.classes)
     _show_best(post)
     _show_clusters(post)
     _show_rivals(post)
@@ -39,9 +42,10 @@ def main(folder: Path | str = ".") -> None:
     _compare_linkages(data, post)
     _show_partitions(data)
     _show_jet()
-    _head("A picture")
-    print(f"The most probable hierarchy, with the probability of each of its clusters: {_draw(post, Path(folder))}")
-    print("Open it in a browser.")
+    _head("To look at")
+    print(f"The most probable hierarchy: {_draw(post, Path(folder))}")
+    print(f"All of this as a page to click through: {_write_report(post, data, Path(folder))}")
+    print("Open them in a browser. Your own table: palmette hierarchies FILE --report page.html --plot tree.png")
     print(f"\nThat took {time.perf_counter() - begin:.0f} seconds. The first run compiles; the next one is quick.")
 
 
@@ -57,6 +61,13 @@ def _introduce(data: datasets.SimilarityData, post: HierarchyPosterior) -> None:
     print(f"  number of hierarchies            {post.count:,}")
     print(f"  log Z (sum over all of them)     {post.log_partition:.4f}")
     print(f"  effective number, exp(entropy)   {np.exp(post.entropy):,.0f}")
+
+
+def _show_map(post: HierarchyPosterior, classes: tuple[str, ...]) -> None:
+    _head("The most probable hierarchy, with the probability of each of its clusters")
+    best = with_support(post.map(), post)
+    assert best.support is not None
+    print(dendrogram(best, best.support.tolist(), classes=classes, width=_WIDTH))
 
 
 def _show_best(post: HierarchyPosterior) -> None:
@@ -144,6 +155,11 @@ def _draw(post: HierarchyPosterior, folder: Path) -> Path:
     path = folder / PICTURE
     path.write_text(hierarchy_to_svg(best, support), encoding="utf-8")
     return path
+
+
+def _write_report(post: HierarchyPosterior, data: datasets.SimilarityData, folder: Path) -> Path:
+    title = "The words for one to ten in twelve languages"
+    return report.write(post, folder / REPORT, title=title, classes=data.classes, data=data.similarity)
 
 
 def _head(title: str) -> None:

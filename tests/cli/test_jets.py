@@ -61,8 +61,9 @@ def test_infer_writes_the_table_of_the_library(parquet, tmp_path):
     assert pal.batch.Results(tmp_path / "run").table().equals(known)
     code, out, _ = invoke(*arguments, "--json")
     assert json.loads(out) == {"folder": str(tmp_path / "run"), "jets": 40, "errors": 0, "first_errors": {}}
-    code, _, _ = invoke(*arguments, "--seed", 2)
-    assert code == 1
+    code, _, err = invoke(*arguments, "--seed", 2)
+    assert code == 2
+    assert err.startswith("Error: ")
 
 
 def test_errors_are_counted_by_kind(tmp_path):
@@ -126,7 +127,7 @@ def test_wrong_commands_say_what_is_wrong(parquet, tmp_path):
     ("arguments", "code", "words"),
     [
         (["--version"], 0, ""),
-        (["jets", "simulate", "1", "jets.root"], 1, "Error: jets.root"),
+        (["jets", "simulate", "1", "jets.root"], 2, "Error: jets.root"),
         (["jets", "simulate", "x", "jets.csv"], 2, "Error: Invalid value"),
         (["nothing"], 2, "No such command"),
     ],

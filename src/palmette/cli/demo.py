@@ -1,15 +1,33 @@
-"""``palmette demo``: the guided tour."""
+"""``palmette demo``: the guided tour, and files to try the commands with."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from palmette import demo as tour
+from palmette.cli.examples import write_examples
 
 __all__ = ["demo"]
 
 
 @click.command()
-def demo() -> None:
-    """A tour of what palmette can do, on data that come with it."""
-    tour.main()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option("--data", is_flag=True, help="Only write the files that the examples in the help use.")
+def demo(folder: Path, data: bool) -> None:
+    """A tour of what palmette can do, on data that come with it; a report and a picture are written to FOLDER.
+
+    Examples, with files and without:
+
+    \b
+    palmette demo --data
+    palmette demo
+    """
+    if data:
+        for path in write_examples(folder):
+            click.echo(path)
+        return
+    from palmette import demo as tour
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tour.main(folder)

@@ -1,0 +1,50 @@
+"""Small files for trying the commands: ``palmette demo --data``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import palmette as pal
+
+__all__ = ["write_examples"]
+
+
+def write_examples(folder: Path) -> list[Path]:
+    """Write worlds.csv, gaps.csv, languages.csv, distances.csv and posterior.nex; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    worlds, languages = pal.datasets.load_worlds(), pal.datasets.load_numerals()
+    points = worlds.points.round(4).tolist()
+    gaps = [[None if (i + j) % 7 == 3 else value for j, value in enumerate(row)] for i, row in enumerate(points)]
+    alike = languages.similarity.round(4)
+    apart = (1 - alike).round(4)
+    return [
+        _table(folder / "worlds.csv", ("name", "kind", *worlds.variables), worlds, points),
+        _table(folder / "gaps.csv", ("name", "kind", *worlds.variables), worlds, gaps),
+        _table(folder / "languages.csv", ("language", "family", *languages.labels), languages, alike.tolist()),
+        _matrix(folder / "distances.csv", languages.labels, apart.tolist()),
+        _trees(folder / "posterior.nex", languages),
+    ]
+
+
+def _table(path: Path, columns: Sequence[str], data: Any, values: Iterable[Sequence[Any]]) -> Path:
+    rows = [[label, kind, *row] for label, kind, row in zip(data.labels, data.classes, values, strict=True)]
+    return _write(path, [columns, *rows])
+
+
+def _matrix(path: Path, labels: Sequence[str], values: Iterable[Sequence[Any]]) -> Path:
+    return _write(path, [labels, *values])
+
+
+def _write(path: Path, rows: Iterable[Sequence[Any]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    return path
+
+
+def _trees(path: Path, languages: Any) -> Path:
+    model = pal.models.Dasgupta(languages.similarity, beta=4.0, labels=languages.labels)
+    pal.interop.write_nexus(pal.HierarchyPosterior(model, progress=False).sample(200, rng=0), path)
+    return path

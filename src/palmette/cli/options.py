@@ -1,0 +1,137 @@
+"""Options that several commands share, each written once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+__all__ = [
+    "amount",
+    "answer_options",
+    "class_options",
+    "input_options",
+    "matrix_options",
+    "memory_option",
+    "output_options",
+    "similarity_options",
+    "stack",
+    "standardise_option",
+    "temperature_options",
+    "trellis_options",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Command], Command]
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def amount(text: str) -> int:
+    """A number of bytes: 4G, 500M, 1.5GB, 64000000.
+
+    >>> amount("1.5GB")
+    1500000000
+    """
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
+        raise click.BadParameter(f"{text!r} is not an amount of memory; write 4G, 500M or a number of bytes")
+    return int(min(float(match[1]) * _UNITS[match[2].upper()], 2**62))
+
+
+memory_option = click.option(
+    "--max-memory", type=amount, metavar="4G", help="No more than this; 3/4 of the machine's unless given."
+)
+
+
+def stack(*options: Decorator[Any]) -> Decorator[Any]:
+    """Several options as one; the help lists them in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+class_options = stack(
+    click.option("--label", metavar="COLUMN", help="Name or number of the column of labels; the first if it is text."),
+    click.option("--class", "class_column", metavar="COLUMN", help="Column of classes: shown, and seen by no model."),
+    click.option("--ignore", "ignored", metavar="COLUMN", multiple=True, help="Column to leave out; may be repeated."),
+)
+input_options = stack(
+    click.argument("file"),
+    class_options,
+    click.option(
+        "--delimiter", metavar="CHARACTER", help="Between cells; by the file's name or first line if not given."
+    ),
+    click.option(
+        "--header/--no-header", default=None, help="Whether the first row names the columns; guessed if clear."
+    ),
+)
+standardise_option = click.option(
+    "--standardise/--no-standardise", default=True, show_default=True, help="Columns to mean 0 and variance 1 first."
+)
+matrix_options = click.option(
+    "--precomputed", type=click.Choice(["similarity", "distance"]), help="FILE is a matrix between leaves."
+)
+similarity_options = stack(
+    click.option(
+        "--similarity",
+        type=click.Choice(["rbf", "linear", "cosine", "correlation"]),
+        default="rbf",
+        show_default=True,
+        help="How alike two rows are: exp(-d²/2h²), 1 - d/max d, cosine, Pearson's correlation.",
+    ),
+    click.option("--bandwidth", type=float, help="h of rbf; the median distance unless given."),
+    click.option(
+        "--centre",
+        metavar="NUMBER|mean",
+        default="mean",
+        show_default=True,
+        help="Correlation models: what is taken off similarities, so that some attract and others repel.",
+    ),
+)
+temperature_options = stack(
+    click.option("--beta", type=float, help="Inverse temperature: how far the model is trusted.  [default: 1]"),
+    click.option("--perplexity", type=float, help="Set β by the effective number of clusterings."),
+)
+trellis_options = stack(
+    memory_option,
+    click.option(
+        "--exact-leaves",
+        type=click.IntRange(1),
+        default=22,
+        show_default=True,
+        help="Up to so many leaves everything is summed over; beyond, chosen clusters.",
+    ),
+)
+answer_options = stack(
+    click.option(
+        "--best", type=click.IntRange(1, 100_000), default=3, show_default=True, help="How many of the best to show."
+    ),
+    click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),
+    click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."),
+)
+_json_options = (
+    click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout, for programs."),
+    click.option("--quiet", is_flag=True, help="No progress and no notes on stderr."),
+)
+_files = {
+    "newick": "The best hierarchy as Newick, with support values.",
+    "table": "Clusters and their probabilities: .csv, .tsv, .json or .parquet.",
+    "nexus": "Draws as a Nexus file of trees.",
+    "membership": "The best partition, one row per leaf: .csv, .tsv, .json or .parquet.",
+    "plot": "A picture: .png, .svg or .pdf.",
+    "report": "A page to read and to send: .html.",
+}
+
+
+def output_options(*names: str) -> Decorator[Any]:
+    """The options for files of these kinds, and those for stdout and stderr."""
+    files = [click.option(f"--{name}", metavar="FILE", help=_files[name]) for name in names]
+    return stack(*files, *_json_options)

@@ -1,0 +1,133 @@
+"""``palmette partitions``: the posterior over the flat clusterings of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import palmette as pal
+from palmette.cli import results, summary
+from palmette.cli.answers import check_answers
+from palmette.cli.exactness import Settings, infer_partitions
+from palmette.cli.options import (
+    answer_options,
+    input_options,
+    matrix_options,
+    output_options,
+    similarity_options,
+    standardise_option,
+    temperature_options,
+    trellis_options,
+)
+from palmette.cli.outputs import Files
+from palmette.cli.partition_answers import PartitionAnswers
+from palmette.cli.problem import Problem, check_temperature, load
+
+__all__ = ["partitions"]
+
+
+@click.command()
+@input_options
+@matrix_options
+@click.option(
+    "--model", type=click.Choice(["correlation", "dirichlet-process"]), default="correlation", show_default=True
+)
+@temperature_options
+@click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Given that there are so many clusters.")
+@click.option("--concentration", type=float, default=1.0, show_default=True, help="α of the Dirichlet process.")
+@click.option(
+    "--likelihood",
+    type=click.Choice(["normal", "binary", "categorical"]),
+    default="normal",
+    show_default=True,
+    help="Of the Dirichlet process: numbers, 0 and 1, or codes 0, 1, 2, …",
+)
+@click.option(
+    "--within", type=float, default=0.25, show_default=True, help="normal: variance within clusters that is expected."
+)
+@standardise_option
+@similarity_options
+@trellis_options
+@answer_options
+@click.option(
+    "--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Exact draws, for --json."
+)
+@output_options("table", "membership", "plot", "report")
+def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
+    """The posterior over the partitions of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
+
+    Every partition gets a probability from a model; what is printed are sums over all of them, exactly, up to some
+    twenty leaves. Beyond, they are over the partitions into clusters of a few good hierarchies.
+
+    \b
+    correlation         similarity minus its mean: attraction within clusters, repulsion between them
+    dirichlet-process   a mixture with as many clusters as the data ask for; knows missing values
+
+    Examples (`palmette demo --data` writes the files):
+
+    \b
+    palmette partitions languages.csv --precomputed similarity --class family --beta 20
+    palmette partitions worlds.csv --class kind --model dirichlet-process --report worlds.html
+    palmette partitions worlds.csv --class kind --clusters 3 --membership groups.csv --plot together.png --json
+    """
+    check_answers(options)
+    files = Files.of(options, file)
+    beta = check_temperature(options["beta"], options["perplexity"])
+    if options["perplexity"] is not None and options["n_clusters"] is not None:
+        raise click.UsageError(
+            "--perplexity is that of partitions into any number of clusters; with --clusters give --beta"
+        )
+    problem = load(file, options)
+    made, words = _model(problem, model, beta, options)
+    settings = Settings.of(options)
+    posterior = infer_partitions(made, _likeness(problem, model), settings, options["n_clusters"])
+    answers = PartitionAnswers(posterior, problem.leaves, options)
+    answers.write(files)
+    if as_json:
+        name = {"name": model, "beta": getattr(posterior.model, "beta", None)}
+        answers.echo(results.heading("partitions", file, problem.leaves), name)
+        return
+    about = f"Model: {words}{_temperature(posterior)}"
+    answers.say([problem.described, about, summary.in_numbers(posterior, "partitions")])
+    summary.say_files(files.written)
+
+
+def _model(problem: Problem, name: str, beta: float, options: dict[str, Any]) -> tuple[Any, str]:
+    # The model, and what is to be said of it.
+    if name == "correlation":
+        affinity, centre = problem.affinity(name)
+        made: Any = pal.models.CorrelationClusters(affinity, beta, labels=problem.labels)
+        return made, f"correlation clustering of similarities minus {centre:.4g}"
+    if options["beta"] is not None or options["perplexity"] is not None:
+        raise click.UsageError(
+            "a Dirichlet process has no temperature; --concentration sets how many clusters it expects"
+        )
+    likelihood, concentration = _likelihood(options), options["concentration"]
+    plain = options["likelihood"] != "normal"
+    points = problem.leaves.values if plain and problem.precomputed is None else problem.points(name, missing=True)
+    made = pal.models.DirichletProcess(points, concentration, likelihood, labels=problem.labels)
+    return made, f"Dirichlet process with α = {concentration:g}, {likelihood}"
+
+
+def _likelihood(options: dict[str, Any]) -> Any:
+    match options["likelihood"]:
+        case "binary":
+            return pal.likelihoods.BetaBernoulli()
+        case "categorical":
+            return pal.likelihoods.DirichletCategorical()
+    if not 0 < options["within"] < float("inf"):
+        raise click.BadParameter(f"{options['within']} is not a positive number", param_hint="--within")
+    return pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=options["within"])
+
+
+def _likeness(problem: Problem, model: str) -> Any:
+    # For the linkages that chosen clusters come from; where values are missing, columns' means stand in.
+    if model == "correlation":
+        return problem.similarity(model)
+    return -problem.filled_distances()
+
+
+def _temperature(posterior: pal.PartitionPosterior) -> str:
+    beta = getattr(posterior.model, "beta", None)
+    return "" if beta is None else f", β = {beta:.6g}"

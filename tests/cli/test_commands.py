@@ -1,0 +1,256 @@
+"""Commands say what the library says, to people, to programs and in files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+import palmette as pal
+
+LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
+WORLDS = ("worlds.csv", "--class", "kind")
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def similarity():
+    return pal.datasets.load_numerals().similarity.round(4)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return pal.datasets.load_numerals().labels
+
+
+@pytest.fixture
+def as_json(run):
+    def command(*words, stdin=None):
+        code, out, err = run(*words, "--json", "--quiet", stdin=stdin)
+        assert (code, err) == (0, "")
+        return json.loads(out, parse_constant=lambda name: pytest.fail(f"the result holds {name}"))
+
+    return command
+
+
+def test_hierarchies_are_those_of_the_library(as_json, similarity, labels):
+    found = as_json("hierarchies", *LANGUAGES, "--beta", 4, "--best", 5, "--draws", 3, "--seed", 7, "--threshold", 0.7)
+    post = pal.HierarchyPosterior(pal.models.Dasgupta(similarity, 4.0, labels=labels))
+    assert found["log_partition"] == pytest.approx(post.log_partition, rel=1e-12)
+    assert found["entropy"] == pytest.approx(post.entropy, rel=1e-9)
+    assert found["perplexity"] == pytest.approx(math.exp(post.entropy), rel=1e-9)
+    assert found["count"] == post.count
+    assert (found["exact"], found["trellis"], found["missed"]) == (True, {"kind": "full"}, None)
+    assert found["labels"] == list(labels)
+    assert found["classes"] == list(pal.datasets.load_numerals().classes)
+    for row, (hierarchy, log_prob) in zip(found["best"], post.best(5), strict=True):
+        read = pal.Hierarchy.from_newick(row["newick"])
+        assert read == hierarchy
+        assert row["log_prob"] == pytest.approx(log_prob)
+        for cluster, support in zip(read.clusters(), read.support.tolist(), strict=True):
+            if len(cluster) > 1:
+                named = [read.labels[leaf] for leaf in cluster]
+                assert support == pytest.approx(post.cluster_probability(named), abs=1e-6)
+    assert pal.Hierarchy.from_newick(found["consensus"]["newick"]) == post.consensus(0.7)
+    draws = [pal.Hierarchy.from_newick(row["newick"]) for row in found["draws"]]
+    assert draws == list(post.sample(3, rng=7))
+    table = post.cluster_probabilities(0.01)
+    assert [tuple(row["members"]) for row in found["clusters"]] == [row.members for row in table]
+
+
+def test_files_hold_the_same_answers(run, as_json, folder):
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    options = ("hierarchies", *LANGUAGES, "--beta", 4, "--draws", 20)
+    found = as_json(*options, "--newick", "best.nwk", "--nexus", "draws.nex", "--table", "a.csv", "--report", "r.html")
+    assert (folder / "best.nwk").read_text(encoding="utf-8").strip() == found["best"][0]["newick"]
+    trees = pal.interop.read_trees(folder / "draws.nex")
+    assert list(trees) == [pal.Hierarchy.from_newick(row["newick"]) for row in found["draws"]]
+    rows = rows_of(folder / "a.csv")
+    assert [row["members"].split("; ") for row in rows] == [row["members"] for row in found["clusters"]]
+    assert [float(row["probability"]) for row in rows] == [row["probability"] for row in found["clusters"]]
+    assert run(*options, "--table", "a.json")[0] == run(*options, "--table", "a.parquet")[0] == 0
+    assert json.loads((folder / "a.json").read_text(encoding="utf-8")) == found["clusters"]
+    assert parquet.read_table(folder / "a.parquet").to_pylist() == found["clusters"]
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert found["sha256"] in page
+    assert "palmette hierarchies languages.csv --precomputed similarity" in page
+
+
+def test_a_sample_of_trees_is_its_conditional_cluster_distribution(as_json, folder):
+    found = as_json("trees", "posterior.nex", "--burn-in", 0.25)
+    trees = list(pal.interop.read_trees(folder / "posterior.nex"))[50:]
+    post = pal.posterior.from_trees(trees)
+    assert found["n_trees"] == 150
+    assert found["exact"] is False
+    assert pal.Hierarchy.from_newick(found["best"][0]["newick"]) == post.map()
+    assert found["entropy"] == pytest.approx(post.entropy)
+    text = (folder / "posterior.nex").read_text(encoding="utf-8")
+    again = as_json("trees", "-", "--burn-in", 50, stdin=text)
+    assert {**again, "input": None} == {**found, "input": None}
+    closed = as_json("trees", "posterior.nex", "--burn-in", 50, "--closed")
+    assert closed["count"] > found["count"]
+
+
+def test_classes_of_trees_come_from_a_table(run, folder):
+    families = pal.datasets.load_numerals()
+    lines = [f"{label},{family}" for label, family in zip(families.labels, families.classes, strict=True)]
+    (folder / "families.csv").write_text("\n".join(["language,family", *lines]), encoding="utf-8")
+    code, out, _ = run("trees", "posterior.nex", "--classes", "families.csv")
+    assert code == 0
+    assert "Welsh  [Celtic]" in out
+
+
+@pytest.mark.parametrize("model", ["correlation", "sum-of-squares"])
+def test_other_models_of_hierarchies(model, as_json):
+    found = as_json("hierarchies", *WORLDS, "--model", model, "--beta", 2)
+    worlds = pal.datasets.load_worlds()
+    x = worlds.points.round(4)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    if model == "correlation":
+        d = np.sqrt(((x[:, None] - x[None]) ** 2).sum(axis=2))
+        w = np.exp(-(d**2) / 2 / np.median(d[np.triu_indices(12, 1)]) ** 2)
+        made = pal.models.Correlation(w - w[np.triu_indices(12, 1)].mean(), 2.0, labels=worlds.labels)
+    else:
+        made = pal.models.SumOfSquares(x, 2.0, labels=worlds.labels)
+    assert found["log_partition"] == pytest.approx(pal.HierarchyPosterior(made).log_partition, rel=1e-9)
+
+
+def test_perplexity_sets_the_temperature(as_json):
+    found = as_json("hierarchies", *WORLDS, "--perplexity", 50)
+    assert found["perplexity"] == pytest.approx(50, rel=1e-5)
+    assert found["model"]["beta"] != 1.0
+
+
+def test_partitions_are_those_of_the_library(as_json, similarity, labels, folder):
+    found = as_json("partitions", *LANGUAGES, "--beta", 20, "--draws", 4, "--membership", "groups.csv")
+    affinity = similarity - similarity[np.triu_indices(12, 1)].mean()
+    post = pal.PartitionPosterior(pal.models.CorrelationClusters(affinity, 20.0, labels=labels))
+    assert found["log_partition"] == pytest.approx(post.log_partition, rel=1e-9)
+    assert found["best"][0]["membership"] == post.map().membership.tolist()
+    assert found["n_clusters_probabilities"] == pytest.approx(post.n_clusters_probabilities().tolist())
+    assert [row["membership"] for row in found["draws"]] == [p.membership.tolist() for p in post.sample(4, rng=0)]
+    rows = rows_of(folder / "groups.csv")
+    assert [int(row["cluster"]) - 1 for row in rows] == post.map().membership.tolist()
+    conditioned = as_json("partitions", *LANGUAGES, "--beta", 20, "--clusters", 3)
+    assert len(conditioned["best"][0]["clusters"]) == 3
+
+
+def test_a_dirichlet_process_takes_gaps(as_json):
+    found = as_json("partitions", "gaps.csv", "--class", "kind", "--model", "dirichlet-process", "--best", 1)
+    assert found["exact"] is True
+    assert math.isfinite(found["log_evidence"])
+    assert len(found["best"]) == 1
+
+
+def test_binary_data_are_not_standardised(as_json, folder):
+    (folder / "bits.csv").write_text("name,x,y\na,0,1\nb,0,1\nc,1,\n", encoding="utf-8")
+    found = as_json("partitions", "bits.csv", "--model", "dirichlet-process", "--likelihood", "binary")
+    x = np.array([[0, 1], [0, 1], [1, np.nan]])
+    post = pal.PartitionPosterior(pal.models.DirichletProcess(x, 1.0, pal.likelihoods.BetaBernoulli()))
+    assert found["log_evidence"] == pytest.approx(post.log_evidence)
+
+
+def test_coalescents_take_gaps_and_repeat_themselves(as_json, folder):
+    words = ("coalescent", "gaps.csv", "--class", "kind", "--particles", 60, "--seed", 5)
+    found = as_json(*words, "--draws", 5, "--nexus", "draws.nex", "--report", "page.html")
+    assert found == as_json(*words, "--draws", 5)
+    best = pal.Hierarchy.from_newick(found["best"][0]["newick"])
+    assert best.branch_lengths is not None
+    assert 1 <= found["n_effective"] <= 60
+    assert len(found["draws"]) == len(pal.interop.read_trees(folder / "draws.nex")) == 5
+    probability = {frozenset(row["members"]): row["probability"] for row in found["clusters"]}
+    for cluster, support in zip(best.clusters(), best.support.tolist(), strict=True):
+        if 1 < len(cluster) < 12:
+            assert support == pytest.approx(probability[frozenset(best.labels[i] for i in cluster)], abs=1e-6)
+
+
+def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, folder):
+    found = as_json("ultrametric", "distances.csv", "--precomputed", "distance", "--clusters", 4)
+    apart = (1 - similarity).round(4)
+    i, j = np.triu_indices(12, 1)
+    graph = pal.ultrametric.Graph(np.column_stack([i, j]), apart[i, j], labels=labels)
+    fitted = pal.ultrametric.fit(graph, pal.ultrametric.Closest(), start=("weights", "average"))
+    assert found["loss"] == pytest.approx(fitted.best_loss)
+    assert pal.Hierarchy.from_newick(found["best"][0]["newick"]) == fitted.hierarchy
+    assert found["partition"]["membership"] == fitted.hierarchy.cut(4).membership.tolist()
+    words = ("ultrametric", *WORLDS, "--loss", "dasgupta", "--table", "u.csv")
+    assert len(as_json(*words)["clusters"]) == len(rows_of(folder / "u.csv")) == 11
+
+
+def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
+    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--coverage")
+    code, out, err = run(*words)
+    assert code == 0
+    assert "12 leaves are more than the 8" in err
+    assert "given that the hierarchy is in it" in err
+    assert all(line.startswith("Note: ") for line in err.splitlines())
+    assert "(a lower bound)" in out
+    assert "The trellis misses" in out
+    sparse, full = as_json(*words), as_json("hierarchies", *WORLDS)
+    assert (sparse["exact"], full["exact"]) == (False, True)
+    assert sparse["trellis"]["kind"] == "sparse"
+    assert sparse["log_partition"] <= full["log_partition"]
+    missed = -math.expm1(sparse["log_partition"] - full["log_partition"])
+    assert sparse["missed"]["value"] == pytest.approx(missed, abs=1e-9)
+    assert sparse["best"][0]["newick"].count("(") == 11
+
+
+def test_too_little_memory_does_the_same(run):
+    code, _, err = run("hierarchies", *WORLDS, "--max-memory", "100K")
+    assert code == 0
+    assert "100 KB are allowed; going on with a sparse trellis" in err
+
+
+def test_a_sparse_trellis_has_a_temperature_too(as_json):
+    found = as_json("hierarchies", *WORLDS, "--exact-leaves", 8, "--perplexity", 30)
+    assert found["perplexity"] == pytest.approx(30, rel=1e-5)
+
+
+@pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
+def test_many_leaves_in_partitions(model, run, as_json, folder):
+    x = np.random.default_rng(2).normal(size=(60, 2)) + np.repeat([[0, 0], [5, 5], [0, 9]], 20, axis=0)
+    (folder / "many.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
+    code, out, err = run("partitions", "many.csv", "--model", model)
+    assert code == 0
+    assert "60 leaves are more than the 22" in err
+    assert "given that the partition is made of them" in err
+    assert "How many clusters?" in out
+    assert as_json("partitions", "many.csv", "--model", model)["trellis"]["kind"] == "sparse"
+
+
+def test_standard_input_is_a_file(as_json, folder):
+    text = (folder / "worlds.csv").read_text(encoding="utf-8")
+    one, other = as_json("hierarchies", *WORLDS), as_json("hierarchies", "-", "--class", "kind", stdin=text)
+    assert {**one, "input": "-"} == other
+
+
+@pytest.mark.parametrize("name", ["hierarchies", "partitions", "coalescent", "ultrametric"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_row_and_two_are_ordinary(name, n, run, as_json, folder):
+    (folder / "few.csv").write_text("name,x\na,1\nb,2\n"[: 7 + 4 * n], encoding="utf-8")
+    assert as_json(name, "few.csv")["labels"] == ["a", "b"][:n]
+    code, out, err = run(name, "few.csv", "--table", "t.csv")
+    assert (code, err) == (0, "")
+    assert f"{n} {'leaf' if n == 1 else 'leaves'} from few.csv" in out
+
+
+def test_labels_are_taken_literally(run, folder):
+    (folder / "odd.csv").write_text('name,x\n"<b>a</b>, \'x\'",1\n"(b;c)",2\nЖ,4\n', encoding="utf-8")
+    code, out, err = run("hierarchies", "odd.csv", "--newick", "odd.nwk", "--report", "odd.html")
+    assert (code, err) == (0, "")
+    assert set(pal.Hierarchy.from_newick((folder / "odd.nwk").read_text(encoding="utf-8")).labels) == {
+        "<b>a</b>, 'x'",
+        "(b;c)",
+        "Ж",
+    }
+    assert "<b>a</b>" in out
+    assert "<b>a</b>" not in (folder / "odd.html").read_text(encoding="utf-8")
