@@ -7,7 +7,7 @@ TORCH ?= .venv-torch
 # Tests that run at a time.
 JOBS ?= 2
 
-.PHONY: demo test test-quick test-torch test-browser check lint types format bench clean
+.PHONY: demo test test-quick test-torch test-browser check lint types format bench docs clean
 
 demo: $(READY)
 	$(BIN)/python -m palmette.demo
@@ -40,6 +40,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The pages of docs/ and the reference as a site: docs/_build/html/index.html.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going --quiet docs docs/_build/html
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/full_trellis.py
 	$(BIN)/python benchmarks/partition_trellis.py
@@ -66,6 +70,10 @@ $(TORCH)/.ready: pyproject.toml
 $(VENV)/.bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@touch $(VENV)/.bench
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $(VENV)/.docs
 
 $(VENV)/.browser: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser

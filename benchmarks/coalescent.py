@@ -3,6 +3,7 @@
     python benchmarks/coalescent.py                          # D = 20; 500 to 4,000 leaves, then 5,000
     python benchmarks/coalescent.py --leaves 250 500 1000    # other sizes
     python benchmarks/coalescent.py --process sites          # categorical data, or "missing": real ones with gaps
+    python benchmarks/coalescent.py --write                  # and puts the table into docs/performance.md
 
 The rule is "rate1": each pair of lineages is compared once, (n − 1)² times in all. Rows are drawn from the coalescent
 itself. 5,000 leaves run in a process of their own, so that its peak memory is theirs. PASS means: 2,000 leaves in less
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import _tables
 import numpy as np
 
 from palmette import coalescent
@@ -63,6 +65,13 @@ def exponent(one: tuple[int, float], two: tuple[int, float]) -> float:
     return float(np.log(two[1] / one[1]) / np.log(two[0] / one[0]))
 
 
+def table(kind: str, seconds: dict[int, float], peak: float) -> list[str]:
+    """One row of seconds, a column for each number of leaves, and the largest memory."""
+    header = [f'leaves; "rate1", D = {D}, {kind}', *(f"{n:,}" for n in seconds), f"memory of {max(seconds):,}"]
+    row = ["seconds", *(f"{took:.2g}" for took in seconds.values()), f"{peak / 1e6:,.0f} MB"]
+    return _tables.lines_of(header, [row])
+
+
 def verdict(passed: bool, claim: str) -> str:
     return f"{'PASS' if passed else 'FAIL'} {claim}"
 
@@ -73,6 +82,7 @@ def main() -> None:
     parser.add_argument("--process", choices=["brownian", "missing", "sites"], default="brownian")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
+    _tables.add_option(parser)
     arguments = parser.parse_args()
     kind, seed = arguments.process, arguments.seed
     measure(kind, 20, seed)  # compiles
@@ -85,6 +95,7 @@ def main() -> None:
     for n, took in {**seconds, LARGEST: alone}.items():
         print(f"| {n:,} | {took:.2f} | {(n - 1) ** 2 / took:,.0f} |")
     print()
+    _tables.write(arguments.write, f"coalescent, {kind}", table(kind, {**seconds, LARGEST: alone}, peak))
     if MOST_LEAVES_AT_THAT in seconds:
         took = seconds[MOST_LEAVES_AT_THAT]
         print(verdict(took < MOST_SECONDS, f"{MOST_LEAVES_AT_THAT:,} leaves in {took:.2f} s"))

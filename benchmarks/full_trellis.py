@@ -2,6 +2,7 @@
 
     python benchmarks/full_trellis.py                 # the table, and a plot beside this file
     python benchmarks/full_trellis.py --sizes 10 14   # quicker
+    python benchmarks/full_trellis.py --write         # and puts the table into docs/performance.md
 
 Every row is a process of its own, so that its peak memory is its own. Times are the best of `--repeat` runs after a
 warm-up, divided by the (3^n − 2^(n+1) + 1)/2 splits. The naive walk is what one would write first: for every cluster
@@ -19,6 +20,7 @@ import sys
 import time
 from pathlib import Path
 
+import _tables
 import numpy as np
 from numba import njit
 
@@ -231,6 +233,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "full_trellis.png")
     parser.add_argument("--row", nargs=3, help=argparse.SUPPRESS)
+    _tables.add_option(parser)
     arguments = parser.parse_args()
     if arguments.row:
         name, n, beta = arguments.row
@@ -246,6 +249,7 @@ def main() -> None:
         found.append(json.loads(done.stdout.splitlines()[-1]))
         if n >= 10:
             print(line(found[-1]), flush=True)
+    _tables.write(arguments.write, "full trellis", [HEADER, *(line(row) for row in found if row["n"] >= 10)])
     plot(found, arguments.output)
     print(f"\nplot: {arguments.output}")
 

@@ -1,6 +1,6 @@
 """Jets at volume: the simulator, whole tables, two Dask workers against one, and the memory of a long run.
 
-    python benchmarks/jets.py [--long]
+    python benchmarks/jets.py [--long] [--write]
 
 The first part takes about a minute. With --long, a million simulated jets are written, inferred and compared by the
 command line in processes of their own, and the largest memory of each is printed beside that of a run of a tenth.
@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import _tables
+
 import palmette as pal
 
 LAW = {"rate": 1.5, "t_cut": 16.0}
@@ -29,9 +31,12 @@ def seconds(work):
 
 def simulator():
     pal.simulate.ginkgo(10, rng=0)
+    rows = []
     for preset in ("qcd", "w"):
         taken = seconds(lambda preset=preset: pal.simulate.ginkgo(10_000, preset=preset, rng=1))
         print(f"simulate 10,000 {preset} jets, one thread: {taken:.2f} s")
+        rows.append([f"simulate 10,000 jets, preset {preset}, one thread", f"{taken:.2f} s"])
+    return rows
 
 
 def tables(count):
@@ -39,13 +44,18 @@ def tables(count):
     plain = pal.jets.Jets(jets.momenta, jets.offsets)
     searches = ["greedy", "beam"]
     pal.jets.infer(jets[:20], **LAW, searches=searches)
-    taken = seconds(lambda: pal.jets.infer(plain, **LAW))
+    found = taken = seconds(lambda: pal.jets.infer(plain, **LAW))
     print(f"{count:,} jets of 5 to 10 leaves, log Z and MAP: {taken:.2f} s, {count / taken:,.0f} a second")
     pal.HierarchyPosterior(pal.models.Ginkgo(jets[0].momenta, **LAW)).map()
     one = seconds(lambda: [pal.HierarchyPosterior(pal.models.Ginkgo(jet.momenta, **LAW)).map() for jet in jets[:500]])
     print(f"  one posterior for each jet, MAP only: {one * count / 500:.2f} s ({one * count / 500 / taken:.1f} x)")
     taken = seconds(lambda: pal.jets.infer(plain, **LAW, searches=searches))
     print(f"{count:,} jets, log Z, MAP, greedy and beam search: {taken:.2f} s")
+    return [
+        [f"{count:,} jets of 5 to 10 leaves, log Z and MAP, as a table", f"{found:.2f} s"],
+        ["the same, one `HierarchyPosterior` for each, MAP only", f"{one * count / 500:.2f} s"],
+        ["log Z, MAP, greedy and beam search", f"{taken:.2f} s"],
+    ]
 
 
 def workers(count):
@@ -66,6 +76,8 @@ def workers(count):
                     taken[n_workers] = seconds(run)
     print(f"{count:,} jets with greedy search on Dask: one worker {taken[1]:.1f} s, two {taken[2]:.1f} s")
     print(f"  two workers are {taken[1] / taken[2]:.2f} x as fast as one ({os.cpu_count()} processors)")
+    words = f"{taken[1]:.1f} / {taken[2]:.1f} s: {taken[1] / taken[2]:.2f} ×"
+    return [[f"{count:,} jets with greedy search on Dask, one worker / two", words]]
 
 
 def command(*arguments):
@@ -80,6 +92,7 @@ def command(*arguments):
 
 
 def memory(counts):
+    peaks = {}
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             path, run = Path(folder) / "jets.parquet", Path(folder) / "run"
@@ -91,6 +104,9 @@ def memory(counts):
             for name, arguments in steps.items():
                 taken, peak = command(*arguments)
                 print(f"{count:>9,} jets, {name}: {taken:.0f} s, {peak:.0f} MB at most")
+                peaks.setdefault(name, []).append(f"{peak:.0f} MB")
+    header = ["`palmette jets`, largest memory", *(f"{count:,} jets" for count in counts)]
+    return _tables.lines_of(header, [[name, *cells] for name, cells in peaks.items()])
 
 
 def main():
@@ -98,13 +114,14 @@ def main():
     parser.add_argument("--long", action="store_true", help="also the memory of a run of a million jets")
     parser.add_argument("--jets", type=int, default=5000, help="jets of a table (default: 5000)")
     parser.add_argument("--dask", type=int, default=20_000, help="jets on Dask, 0 for none (default: 20000)")
+    _tables.add_option(parser)
     given = parser.parse_args()
-    simulator()
-    tables(given.jets)
+    rows = simulator() + tables(given.jets)
     if given.dask:
-        workers(given.dask)
+        rows += workers(given.dask)
+    _tables.write(given.write, "jets", _tables.lines_of([f"{os.cpu_count()} processors", ""], rows))
     if given.long:
-        memory([100_000, 1_000_000])
+        _tables.write(given.write, "jets, memory", memory([100_000, 1_000_000]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Sequential Monte Carlo over coalescent histories: how long it takes, and what each proposal finds.
 
-    python benchmarks/particles.py
+    python benchmarks/particles.py [--write]
 
 Prints whether the mean evidence of 200 runs is the exact one, seconds of "post-post" on 100 leaves, how much faster
 "race" is on 200, and the mean log evidence of four proposals on data from the model. PASS means: within 3 standard
@@ -13,6 +13,7 @@ import argparse
 import math
 import time
 
+import _tables
 import numpy as np
 
 import palmette as pal
@@ -62,7 +63,7 @@ def verdict(passed, claim):
     print(f"{'PASS' if passed else 'FAIL'} {claim}")
 
 
-def speed(particles):
+def speed(particles, page):
     taken, found = seconds(rows(100, 10, 0), 100, "post-post")
     verdict(taken < 60.0, f"post-post, 100 particles, n = 100, D = 10: {taken:.1f} s, {found!r}")
     x = rows(200, 10, 1)
@@ -70,9 +71,12 @@ def speed(particles):
     ratio = times["post-post"] / times["race"]
     words = f"{times['race']:.1f} s against {times['post-post']:.1f} s with {particles} particles"
     verdict(ratio >= 5.0, f"race is {ratio:.1f} times as fast as post-post at n = 200: {words}")
+    table = [["post-post", "100", "100", f"{taken:.2g}"]]
+    table += [[proposal, "200", str(particles), f"{took:.2g}"] for proposal, took in times.items()]
+    _tables.write(page, "particles", _tables.lines_of(["proposal, D = 10", "n", "particles", "seconds"], table))
 
 
-def evidence(sets, particles):
+def evidence(sets, particles, page):
     data = [rows(30, 10, 100 + k) for k in range(sets)]
     found = {
         proposal: np.array([coalescent.smc(x, PROCESS, particles, proposal=proposal, rng=7).log_evidence for x in data])
@@ -84,6 +88,9 @@ def evidence(sets, particles):
         gap = found["post-post"] - values
         error = gap.std(ddof=1) / np.sqrt(sets)
         print(f"| {proposal} | {values.mean():.2f} | {gap.mean():.2f} ± {error:.2f} |")
+    header = [f"n = 30, D = 10, {particles} particles, {sets} data sets from the model", "mean log evidence"]
+    table = [[proposal, f"{values.mean():.2f}"] for proposal, values in found.items()]
+    _tables.write(page, "evidence", _tables.lines_of(header, table))
     means = [found[proposal].mean() for proposal in ("post-post", "prior-post", "prior-prior")]
     verdict(means == sorted(means, reverse=True), "post-post ≥ prior-post ≥ prior-prior")
 
@@ -93,10 +100,11 @@ def main():
     parser.add_argument("--particles", type=int, default=20, help="at n = 200 (default: 20)")
     parser.add_argument("--sets", type=int, default=30, help="data sets (default: 30)")
     parser.add_argument("--runs", type=int, default=200, help="for the mean evidence (default: 200)")
+    _tables.add_option(parser)
     given = parser.parse_args()
     bias(given.runs)
-    speed(given.particles)
-    evidence(given.sets, 50)
+    speed(given.particles, given.write)
+    evidence(given.sets, 50, given.write)
 
 
 if __name__ == "__main__":

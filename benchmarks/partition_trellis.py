@@ -2,6 +2,7 @@
 
     python benchmarks/partition_trellis.py                # all tables
     python benchmarks/partition_trellis.py --sizes 14 16  # quicker
+    python benchmarks/partition_trellis.py --write        # and puts the tables into docs/performance.md
 
 Every row of the first table is a process of its own, so that its peak memory is its own. Times are the best of
 `--repeat` runs after a warm-up, divided by the (3^n − 1)/2 terms of all sets. The naive walk is what one would write
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import _tables
 import numpy as np
 from numba import njit
 
@@ -179,10 +181,11 @@ def _some(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def compare_with_convolution(n: int) -> None:
+def compare_with_convolution(n: int) -> list[str]:
     """The number of clusters: one pass for each number, against O(2^n n²) with numbers of both signs."""
     print(f"\nP(K = k), n = {n}, CorrelationClusters, weights uniform in (−½, ½)\n")
-    print("| β | layers, s | convolution, s | largest error of convolution in P(K) |\n|---|---|---|---|")
+    lines = ["| β | layers, s | convolution, s | largest error of convolution in P(K) |\n|---|---|---|---|"]
+    print(lines[0])
     for beta in (0.01, 0.3, 1.0, 3.0, 10.0):
         trellis = trellis_of(make_model("CorrelationClusters", n, beta))
         trellis.log_partitions_by_number()
@@ -193,17 +196,22 @@ def compare_with_convolution(n: int) -> None:
         theirs, Z = best_time(lambda psi=psi: subset_convolution(psi, n), 1)
         with np.errstate(invalid="ignore", divide="ignore"):
             error = np.abs(Z / Z.sum() - exact).max()
-        print(f"| {beta:g} | {ours:.3f} | {theirs:.3f} | {error:.1g} |", flush=True)
+        lines.append(f"| {beta:g} | {ours:.3f} | {theirs:.3f} | {error:.1g} |")
+        print(lines[-1], flush=True)
+    return lines
 
 
-def tree(n: int) -> None:
+def tree(n: int) -> list[str]:
     """All partitions consistent with one hierarchy of n leaves."""
     print(f"\nOne hierarchy, {n:,} leaves, DirichletProcess with NormalGamma, seconds after compilation\n")
-    print("| shape | build | log Z | MAP | probabilities | 10 draws | all |\n|---|---|---|---|---|---|---|")
+    lines = ["| shape | build | log Z | MAP | probabilities | 10 draws | all |\n|---|---|---|---|---|---|---|"]
+    print(lines[0])
     for shape in ("balanced", "caterpillar"):
         for size in (1000, n):
             row = _tree_row(size, shape)
-        print(f"| {shape} | " + " | ".join(f"{seconds:.2f}" for seconds in [*row, sum(row)]) + " |", flush=True)
+        lines.append(f"| {shape} | " + " | ".join(f"{seconds:.2f}" for seconds in [*row, sum(row)]) + " |")
+        print(lines[-1], flush=True)
+    return lines
 
 
 def _tree_row(n: int, shape: str) -> list[float]:
@@ -244,21 +252,25 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[14, 18, 20, 22])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--row", nargs=3, help=argparse.SUPPRESS)
+    _tables.add_option(parser)
     arguments = parser.parse_args()
     if arguments.row:
         name, n, beta = arguments.row
         print(json.dumps(measure(name, int(n), float(beta), arguments.repeat)))
         return
     print(f"ns per term; {default_threads()} threads; best of {arguments.repeat}\n\n{HEADER}", flush=True)
+    lines = [HEADER]
     kinds = [("UniformPartitions", 1.0), ("DirichletProcess", 1.0)]
     kinds += [("CorrelationClusters", beta) for beta in (1.0, 10.0, 100.0)]
     for n in arguments.sizes:
         for name, beta in kinds if n <= 20 else kinds[1:3]:
             command = [sys.executable, __file__, "--repeat", str(arguments.repeat), "--row", name, str(n), str(beta)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            print(line(json.loads(done.stdout.splitlines()[-1])), flush=True)
-    compare_with_convolution(16)
-    tree(100_000)
+            lines.append(line(json.loads(done.stdout.splitlines()[-1])))
+            print(lines[-1], flush=True)
+    _tables.write(arguments.write, "partitions", lines)
+    _tables.write(arguments.write, "number of clusters", compare_with_convolution(16))
+    _tables.write(arguments.write, "one hierarchy", tree(100_000))
 
 
 if __name__ == "__main__":

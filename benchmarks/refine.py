@@ -3,6 +3,7 @@
     python benchmarks/refine.py                     # 60 s each for iris and wine, 600 s for digits
     python benchmarks/refine.py --seconds 5         # at most so long for each
     python benchmarks/refine.py --data iris wine
+    python benchmarks/refine.py --write             # and puts the table into docs/performance.md
 
 The data are scikit-learn's (``pip install palmette[sklearn]``). Columns are standardised, constant ones dropped; the
 similarity of two rows is the cosine of the angle between them. Costs are Σ w_ij · |lca(i, j)|, lower is better; since
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import time
 
+import _tables
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 
@@ -64,7 +66,7 @@ def table(found: dict[str, dict]) -> str:
     lines: list[str] = []
     row = lambda title, cells: lines.append(f"| {title} | {' | '.join(cells)} |")  # noqa: E731
     row("Dasgupta's cost", [f"{name}, n = {found[name]['n']:,}" for name in names])
-    row("---", ["---"] * len(names))
+    row("---", ["---:"] * len(names))
     for method in METHODS:
         row(method, [f"{found[name]['costs'][method]:,.0f}" for name in names])
     row("`greedy`", ["–" if (cost := found[name]["greedy"]) is None else f"{cost:,.0f}" for name in names])
@@ -85,10 +87,12 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", choices=SECONDS, default=list(SECONDS))
     parser.add_argument("--seconds", type=float, help="at most so long for each data set")
     parser.add_argument("--seed", type=int, default=0)
+    _tables.add_option(parser)
     arguments = parser.parse_args()
     longest = float("inf") if arguments.seconds is None else arguments.seconds
     found = {name: measure(name, min(SECONDS[name], longest), arguments.seed) for name in arguments.data}
     print(table(found) + "\n")
+    _tables.write(arguments.write, "refine", [table(found)])
     for name, row in found.items():
         print(verdict(name, row))
 

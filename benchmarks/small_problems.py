@@ -1,6 +1,6 @@
 """Many small problems, many draws, and how soon the first answer is there.
 
-    python benchmarks/small_problems.py
+    python benchmarks/small_problems.py [--write]
 
 Prints jets per second of the batch kernel on one thread against one `HierarchyPosterior` per jet in the same run,
 seconds for 100,000 exact draws against the same draws one at a time, and seconds from a fresh interpreter to the
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import _tables
 import numpy as np
 
 import palmette as pal
@@ -55,7 +56,7 @@ def best(function, repeat: int) -> float:
     return min(times)
 
 
-def batch(n_jets: int, n_leaves: int, repeat: int) -> None:
+def batch(n_jets: int, n_leaves: int, repeat: int) -> list[str]:
     jets = pal.simulate.ginkgo(n_jets, min_leaves=n_leaves, max_leaves=n_leaves, rng=1)
     example = jets[0].momenta
     models = {
@@ -63,8 +64,9 @@ def batch(n_jets: int, n_leaves: int, repeat: int) -> None:
         "Ginkgo symmetric": pal.models.Ginkgo(example, 1.5, 16.0, likelihood="symmetric"),
         "a user's score": PlainLiteral(n_leaves, theta=[1.5], additive=example),
     }
-    print(f"| {n_leaves}-leaf jets, log Z + MAP, one thread | jets/s, batch | jets/s, one by one | ratio |")
-    print("|---|---|---|---|")
+    lines = [f"| {n_leaves}-leaf jets, log Z + MAP, one thread | jets/s, batch | jets/s, one by one | ratio |"]
+    lines.append("|---|---|---|---|")
+    print(*lines, sep="\n")
     for name, model in models.items():
         problems = pal.batch.Problems.like(model, jets.offsets, additive=jets.momenta)
         pal.batch.infer(problems, threads=1)
@@ -82,7 +84,9 @@ def batch(n_jets: int, n_leaves: int, repeat: int) -> None:
 
         single()
         alone = 50 / best(single, repeat)
-        print(f"| {name} | {together:.0f} | {alone:.0f} | {together / alone:.1f} × |", flush=True)
+        lines.append(f"| {name} | {together:,.0f} | {alone:,.0f} | {together / alone:.1f} × |")
+        print(lines[-1], flush=True)
+    return lines
 
 
 def draws(repeat: int) -> None:
@@ -110,8 +114,10 @@ def main() -> None:
     parser.add_argument("--jets", type=int, default=2000)
     parser.add_argument("--leaves", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=5)
+    _tables.add_option(parser)
     arguments = parser.parse_args()
-    batch(arguments.jets, arguments.leaves, arguments.repeat)
+    lines = batch(arguments.jets, arguments.leaves, arguments.repeat)
+    _tables.write(arguments.write, "small problems", lines)
     draws(arguments.repeat)
     first_answer(arguments.repeat)
 

@@ -1,6 +1,6 @@
 """One iteration of ultrametric fitting, forward and backward, against the same steps with Higra; memory of a large fit.
 
-    python benchmarks/ultrametric.py [--edges 1000000] [--large 5000000]
+    python benchmarks/ultrametric.py [--edges 1000000] [--large 5000000] [--write]
 
 Everything runs on one core. *Higra* is: single linkage (`bpt_canonical`), lowest common ancestors of all edges, a
 look-up, the loss, and the gradient added up on the edges of the tree. For Dasgupta's loss Higra has no soft sizes; the
@@ -19,6 +19,7 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = "1"  # Higra's threads, should it have any
 
+import _tables
 import higra
 import numba
 import numpy as np
@@ -147,6 +148,7 @@ def compare(name, graph, weights, loss, theirs, least, repeats=5):
     mine, other = (min(column) for column in zip(*pairs, strict=True))
     words = f"{name}, {graph.n_edges:,} edges: {1e3 * mine:.1f} ms, Higra {1e3 * other:.1f} ms, {other / mine:.1f} ×"
     verdict(None if least is None else other / mine >= least, words)
+    return [name, f"{graph.n_edges:,}", f"{1e3 * mine:,.1f} ms", f"{1e3 * other:,.1f} ms", f"{other / mine:.1f} ×"]
 
 
 def verdict(passed, words):
@@ -155,20 +157,25 @@ def verdict(passed, words):
 
 def closest(sizes):
     loss = ultrametric.Closest()
+    rows = []
     for n_edges in sizes:
         for kind, make in {"pixels": pixels, "neighbours": neighbours}.items():
             graph = make(n_edges)
             least = 5 if n_edges >= 1_000_000 else None
-            compare(f"Closest, {kind}", graph, graph.weights, loss, Higra(graph).closest, least)
+            rows.append(compare(f"Closest, {kind}", graph, graph.weights, loss, Higra(graph).closest, least))
+    return rows
 
 
 def dasgupta(n_edges):
     loss = ultrametric.Dasgupta(SLOPE)
+    rows = []
     for kind, make in {"pixels": pixels, "neighbours": neighbours}.items():
         graph = make(n_edges)
         later = ultrametric.fit(graph, loss, iterations=30, tolerance=None).subdominant.weights
         for when, weights in {"first iteration": graph.weights, "after 30": later}.items():
-            compare(f"Dasgupta, {kind}, {when}", graph, weights, loss, Higra(graph).dasgupta, 4, repeats=2)
+            name = f"Dasgupta, {kind}, {when}"
+            rows.append(compare(name, graph, weights, loss, Higra(graph).dasgupta, 4, repeats=2))
+    return rows
 
 
 LARGE = """
@@ -199,11 +206,14 @@ def main():
     parser.add_argument("--edges", type=int, default=1_000_000)
     parser.add_argument("--dasgupta-edges", type=int, default=100_000)
     parser.add_argument("--large", type=int, default=5_000_000)
+    _tables.add_option(parser)
     given = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    closest([n for n in (10_000, 100_000) if n < given.edges] + [given.edges])
-    dasgupta(given.dasgupta_edges)
+    rows = closest([n for n in (10_000, 100_000) if n < given.edges] + [given.edges])
+    rows += dasgupta(given.dasgupta_edges)
+    header = ["one iteration, one core", "edges", "palmette", "Higra", "ratio"]
+    _tables.write(given.write, "ultrametrics", _tables.lines_of(header, rows))
     large(given.large)
 
 

@@ -6,7 +6,8 @@ clusters; on the right, the expected size of the smallest cluster that holds bot
 coclustering.png: on the left, how much each pair of leaves attracts; on the right, the probability that it shares a
 cluster, over all partitions.
 
-The others are those of the page pictures.md, one for each kind of plot.
+trellis.png, recursion.png and sparse_trellis.png are the diagrams of how_it_works.md, drawn by diagrams.py. worlds.png
+is that of which_tree.md, and the others are those of the page pictures.md, one for each kind of plot.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from diagrams import draw_recursion, draw_sparse, draw_trellis
 from matplotlib.collections import PathCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.path import Path as MatplotlibPath
@@ -142,13 +144,22 @@ def draw_plots(data: datasets.SimilarityData) -> dict[str, Any]:
     }
 
 
+def draw_worlds(data: datasets.PointData) -> Any:
+    """The dendrogram of the page which_tree.md."""
+    x = (data.points - data.points.mean(axis=0)) / data.points.std(axis=0)
+    model = temperature.at_perplexity(pal.models.SumOfSquares(x, labels=data.labels), 100)
+    return plot.dendrogram(pal.HierarchyPosterior(model), classes=data.classes).figure
+
+
 def main() -> None:
     """Write the pictures."""
     data = datasets.load_numerals()
     IMAGES.mkdir(exist_ok=True)
     for name, figure in (("numerals", draw_hierarchies(data)), ("coclustering", draw_partitions(data))):
         figure.savefig(IMAGES / f"{name}.png", dpi=150, metadata={"Software": None})
-    for name, figure in draw_plots(data).items():
+    diagrams = {"trellis": draw_trellis(), "recursion": draw_recursion(), "sparse_trellis": draw_sparse()}
+    worlds = {"worlds": draw_worlds(datasets.load_worlds())}
+    for name, figure in (draw_plots(data) | diagrams | worlds).items():
         figure.savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
 
 

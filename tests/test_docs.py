@@ -14,7 +14,7 @@ import pytest
 from palmette import datasets, demo
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts)]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
@@ -55,6 +55,49 @@ def test_the_pages_hold_blocks_and_outputs():
     blocks = {page.name: python_blocks(page) for page in PAGES}
     assert all(blocks[name] for name in ("README.md", "hierarchies.md", "models.md", "your_own_model.md", "jets.md"))
     assert sum(expected is not None for page in blocks.values() for *_, expected in page) > 20
+
+
+def linked_from(index: Path) -> set[Path]:
+    targets = LINK.findall(index.read_text(encoding="utf-8"))
+    return {(index.parent / target).resolve() for target in targets if target.endswith(".md")}
+
+
+def test_every_page_is_in_the_navigation():
+    # Sphinx makes its toctrees of the links in these two; pages of project/ stand for files elsewhere.
+    docs = ROOT / "docs"
+    pages = {page for page in docs.rglob("*.md") if page.relative_to(docs).parts[0] not in ("_build", "project")}
+    stubs = {linked.resolve() for page in docs.glob("project/*.md") for linked in linked_from(page)}
+    known = linked_from(docs / "index.md") | linked_from(docs / "api" / "index.md") | {docs / "index.md"}
+    assert pages - known == set()
+    assert stubs - known == set()
+
+
+def test_every_table_of_the_performance_page_has_a_benchmark_that_writes_it():
+    marks = re.findall(
+        r"^<!-- benchmark: ([^\n]+) -->\n\n\|.*?\|\n\n<!-- end -->$",
+        (ROOT / "docs" / "performance.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    programs = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("*.py"))
+    written = re.findall(r"_tables\.write\([\w.]+, f?\"([^\"]+)\"", programs)
+    patterns = [re.sub(r"\\{\w+\\}", r"\\w+", re.escape(name)) for name in written]
+    assert len(marks) == len(set(marks)) > 10
+    assert [name for name in marks if not any(re.fullmatch(pattern, name) for pattern in patterns)] == []
+    assert [p for p in patterns if not any(re.fullmatch(p, name) for name in marks)] == []
+
+
+def test_a_benchmark_replaces_its_own_table_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import _tables
+
+    page = tmp_path / "page.md"
+    page.write_text("a\n\n<!-- benchmark: x -->\n\nold\n\n<!-- end -->\n\n<!-- benchmark: y -->\n<!-- end -->\nb\n")
+    _tables.write(page, "x", _tables.lines_of(["", "cost"], [["one", "-3"], ["two", r"\1"]]))
+    table = "| | cost |\n|---|---:|\n| one | −3 |\n| two | \\1 |".replace("| | cost", "|  | cost")
+    expected = f"a\n\n<!-- benchmark: x -->\n\n{table}\n\n<!-- end -->\n\n<!-- benchmark: y -->\n<!-- end -->\nb\n"
+    assert page.read_text(encoding="utf-8") == expected
+    with pytest.raises(SystemExit, match="has 0 blocks <!-- benchmark: z -->"):
+        _tables.write(page, "z", [])
 
 
 def test_the_demo_runs_and_draws_its_picture(tmp_path, capsys):

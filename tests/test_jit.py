@@ -111,7 +111,7 @@ def imported_constants(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("palmette"):
             module = importlib.import_module(node.module)
             for name in node.names:
-                if isinstance(getattr(module, name.name), int | float | np.generic | np.ndarray):
+                if isinstance(getattr(module, name.name, None), int | float | np.generic | np.ndarray):
                     yield name.name, Path(module.__file__)
 
 
@@ -179,3 +179,11 @@ def test_minus_infinity_survives_the_compiler_options():
 
     assert worst(np.full(9, -np.inf)) == -np.inf
     assert worst(np.array([-np.inf, 2.0])) == 1.0
+
+
+def test_a_function_without_a_module_is_a_users():
+    made: dict = {}
+    exec("def twice(x):\n    return 2 * x", made)
+    made["twice"].__module__ = None
+    function = _jit.as_compiled(made["twice"])
+    assert not _jit.is_ours(function)

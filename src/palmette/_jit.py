@@ -75,7 +75,8 @@ def as_compiled(function: Callable[..., Any]) -> Any:
 
 def is_ours(function: Any) -> bool:
     """Whether a compiled function, and all that was put into it, belongs to this package."""
-    return bool(function.py_func.__module__.split(".")[0] == __package__)
+    home = function.py_func.__module__ or ""  # a function that `exec` made may have none
+    return bool(home.split(".")[0] == __package__)
 
 
 def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> tuple[types.FunctionType, bool]:
@@ -83,7 +84,7 @@ def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> tuple[type
     filled = types.FunctionType(
         template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
     )
-    foreign = [function.py_func.__module__ for function in functions.values() if not is_ours(function)]
+    foreign = [function.py_func.__module__ or "" for function in functions.values() if not is_ours(function)]
     filled.__module__ = foreign[0] if foreign else template.__module__
     names = ";".join(f"{f.py_func.__module__}.{f.py_func.__qualname__}" for f in functions.values())
     filled.__name__ = filled.__qualname__ = f"{template.__name__}_{_digest(names.encode())}"
