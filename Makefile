@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-TORCH ?= .venv-torch
+TORCH ?= .torch
 # Tests that run at a time.
 JOBS ?= 2
 
-.PHONY: demo test test-quick test-torch test-browser check lint types format bench docs clean
+.PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs clean
 
 demo: $(READY)
 	$(BIN)/python -m palmette.demo
@@ -16,14 +16,17 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-quick: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow none
 
-# PyTorch is large, and has an environment of its own.
+test-all: $(READY)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --slow all
+
+# PyTorch is large, and lies in a folder of its own, where nothing else sees it.
 test-torch: $(TORCH)/.ready
-	$(TORCH)/bin/python -m pytest tests/interop/test_torch*.py
+	PYTHONPATH=$(abspath $(TORCH)) $(BIN)/python -m pytest tests/interop/test_torch*.py
 
 # Needs Chromium and its driver (Debian and Ubuntu: apt-get install chromium chromium-driver).
-test-browser: $(VENV)/.browser
+test-browser: $(VENV)/.tools
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { echo "chromium or chromedriver is missing; install both (Debian and Ubuntu: apt-get install chromium chromium-driver) and try again."; exit 1; }
 	PALMETTE_BROWSER=1 $(BIN)/python -m pytest -m browser tests/report/test_browser.py
 
@@ -41,7 +44,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # The pages of docs/ and the reference as a site: docs/_build/html/index.html.
-docs: $(VENV)/.docs
+docs: $(VENV)/.tools
 	$(BIN)/python -m sphinx -W --keep-going --quiet docs docs/_build/html
 
 bench: $(VENV)/.bench
@@ -62,22 +65,17 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $(READY)
 
-$(TORCH)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable . torch==2.13.0 pytest hypothesis
+$(TORCH)/.ready: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target $(TORCH) torch==2.13.0
 	@touch $(TORCH)/.ready
 
 $(VENV)/.bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@touch $(VENV)/.bench
 
-$(VENV)/.docs: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
-	@touch $(VENV)/.docs
-
-$(VENV)/.browser: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
-	@touch $(VENV)/.browser
+$(VENV)/.tools: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs --group browser
+	@touch $(VENV)/.tools
 
 clean:
 	rm -rf $(VENV) $(TORCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Fixed examples: the same inputs on every machine and in every run."""
+"""Fixed examples: the same inputs on every machine and in every run. Of the slow tests, one in three is run."""
 
 from hypothesis import HealthCheck, settings
 
@@ -10,3 +10,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("fixed")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", choices=("none", "sample", "all"), default="sample", help="which of the slow tests to run")
+
+
+def pytest_collection_modifyitems(config, items):
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    chosen = {"none": [], "sample": slow[::3], "all": slow}[config.getoption("slow")]
+    left_out = set(slow) - set(chosen)
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))

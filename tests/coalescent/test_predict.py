@@ -200,9 +200,9 @@ def test_one_leaf_has_only_the_root():
     ("process", "row"),
     [
         (Brownian(0.7), [0.4, -0.5, 0.2]),
-        (Brownian(FULL, "flat", 0.1), [0.4, -0.5, 0.2]),
+        pytest.param(Brownian(FULL, "flat", 0.1), [0.4, -0.5, 0.2], marks=pytest.mark.slow),
         (Brownian([0.5, 1.0, 2.0], Gaussian([0.3, 0.0, 0.1], 1.5)), [0.4, NAN, 0.2]),
-        (Brownian(FULL, Gaussian(0.1, 0.6)), [0.4, NAN, 0.2]),
+        pytest.param(Brownian(FULL, Gaussian(0.1, 0.6)), [0.4, NAN, 0.2], marks=pytest.mark.slow),
     ],
     ids=repr,
 )

@@ -116,7 +116,10 @@ def assert_proved(found, model):
     assert found.n_expanded <= found.n_clusters == 2**model.n_leaves - 1
 
 
-@pytest.mark.parametrize("kind", MODELS)
+SLOW = {"correlation", "sums of squares", "symmetric", "literal", "dasgupta, any sign", "split function"}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in MODELS])
 def test_the_best_hierarchy_is_that_of_the_full_trellis(kind, monkeypatch):
     for seed in range(200):
         if seed == (0 if kind == "user's" else 50):
