@@ -13,7 +13,8 @@ settings.load_profile("fixed")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--slow", choices=("none", "sample", "all"), default="sample", help="which of the slow tests to run")
+    choices = ("none", "sample", "all")
+    parser.addoption("--slow", choices=choices, default="sample", help="which of the slow tests to run")
 
 
 def pytest_collection_modifyitems(config, items):
