@@ -208,6 +208,9 @@ def test_too_little_memory_does_the_same(run):
     code, _, err = run("hierarchies", *WORLDS, "--max-memory", "100K")
     assert code == 0
     assert "100 KB are allowed; going on with a sparse trellis" in err
+    code, _, err = run("hierarchies", *WORLDS, "--max-memory", "300K")  # enough for log Z, not for probabilities
+    assert code == 0
+    assert "more memory than is allowed; going on with a sparse trellis" in err
 
 
 def test_a_sparse_trellis_has_a_temperature_too(as_json):

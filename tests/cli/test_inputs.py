@@ -7,7 +7,6 @@ import pytest
 
 from palmette.cli.columns import as_matrix, choose_columns
 from palmette.cli.inputs import is_missing, is_number, read_table
-from palmette.cli.similarity import centred, similarity_of_distances, similarity_of_points, standardised
 
 ROWS = [["name", "x", "y"], ["a b", "1", "-2.5"], ["c", "3e2", "0"]]
 SAME = {
@@ -109,40 +108,3 @@ def test_matrices_with_and_without_names(name, tmp_path):
 def test_one_row_is_a_table(tmp_path):
     leaves = choose_columns(read(tmp_path, "name,x\na,1\n"))
     assert leaves.labels == ("a",)
-
-
-def test_similarities_are_their_formulas():
-    x = np.random.default_rng(1).normal(size=(6, 4))
-    d = np.array([[np.sqrt(((a - b) ** 2).sum()) for b in x] for a in x])
-    h = np.median(d[np.triu_indices(6, 1)])
-    np.testing.assert_allclose(similarity_of_points(x, "rbf"), np.exp(-(d**2) / (2 * h**2)))
-    np.testing.assert_allclose(similarity_of_points(x, "rbf", 2.0), np.exp(-(d**2) / 8))
-    np.testing.assert_allclose(similarity_of_points(x, "linear"), 1 - d / d.max())
-    np.testing.assert_allclose(similarity_of_points(x, "correlation"), np.corrcoef(x))
-    np.testing.assert_allclose(
-        similarity_of_points(x, "cosine"), [[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in x] for a in x]
-    )
-    shifted, centre = centred(d, None)
-    assert centre == pytest.approx(d[np.triu_indices(6, 1)].mean())
-    assert shifted[np.triu_indices(6, 1)].mean() == pytest.approx(0)
-
-
-def test_rows_that_are_the_same_have_similarity_one():
-    for kind in ("rbf", "linear"):
-        np.testing.assert_array_equal(similarity_of_distances(np.zeros((3, 3)), kind), 1.0)
-        assert np.isfinite(similarity_of_points(np.ones((1, 2)), kind)).all()
-
-
-def test_standardising_leaves_gaps_and_takes_any_size():
-    x = np.array([[1e300, 1.0, 4.0], [-1e300, np.nan, 4.0], [0.0, 3.0, np.nan]])
-    z = standardised(x)
-    np.testing.assert_array_equal(np.isnan(z), np.isnan(x))
-    np.testing.assert_allclose(np.nanmean(z, axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(np.nanstd(z, axis=0), [1.0, 1.0, 0.0])
-
-
-def test_a_row_without_direction_has_no_cosine():
-    with pytest.raises(ValueError, match="row 2 is zero"):
-        similarity_of_points(np.array([[1.0, 2.0], [0.0, 0.0]]), "cosine")
-    with pytest.raises(ValueError, match="row 1 has the same value"):
-        similarity_of_points(np.array([[2.0, 2.0], [0.0, 1.0]]), "correlation")

@@ -132,7 +132,7 @@ def test_similarities_have_the_heights_of_average_linkage():
     assert fitted.distances_[0] == pytest.approx(d[~np.eye(12, dtype=bool)].min(), abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["rbf", "cosine", "correlation", similarity])
+@pytest.mark.parametrize("kind", ["rbf", "linear", "cosine", "correlation", similarity])
 def test_every_similarity_works(kind):
     X = np.random.default_rng(0).normal(size=(8, 4))
     fitted = TrellisClustering(2, similarity=kind).fit(X)
@@ -199,13 +199,13 @@ def test_the_number_of_clusters_is_left_to_the_data_or_conditioned_on():
 
 
 @pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
-def test_beyond_max_leaves_the_family_is_that_of_two_hierarchies(model, monkeypatch):
+def test_beyond_max_leaves_the_family_is_that_of_a_few_hierarchies(model, monkeypatch):
     fitted = PartitionTrellisClustering(model=model).fit(MANY)
     alone = pal.PartitionTrellis.from_hierarchy(pal.search.greedy(fitted.posterior_.model).hierarchy)
     bound = pal.PartitionPosterior(fitted.posterior_.model, trellis=alone).log_partition
     assert not fitted.posterior_.is_exact
     assert fitted.posterior_.log_partition >= bound
-    monkeypatch.setattr("palmette.sklearn.partitions._MOST_REMAINDERS", 3)  # the better of the two alone
+    monkeypatch.setattr("palmette.search.any_size._MOST_REMAINDERS", 3)  # the best of them alone
     assert fitted.posterior_.log_partition >= clone(fitted).fit(MANY).posterior_.log_partition >= bound
     below = PartitionTrellisClustering(model=model, max_leaves=5).fit(FEW).posterior_
     assert below.log_partition <= PartitionTrellisClustering(model=model).fit(FEW).posterior_.log_partition + 1e-9

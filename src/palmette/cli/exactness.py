@@ -1,28 +1,21 @@
-"""All clusterings if they can be summed over, and chosen ones if they are too many."""
+"""All clusterings if they can be summed over, and chosen ones if they are too many: said in notes on stderr."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 import palmette as pal
 
 __all__ = ["Settings", "infer_hierarchies", "infer_partitions", "note"]
 
 Floats = npt.NDArray[np.float64]
-Posterior = TypeVar("Posterior", "pal.HierarchyPosterior", "pal.PartitionPosterior")
 
 _MIN_SHARE = 1e-4
-_MOST_CLUSTERS = 20_000
-_MOST_REMAINDERS = 20_000
 
 
 @dataclass(frozen=True)
@@ -41,9 +34,11 @@ class Settings:
         return cls(**{name: value for name, value in options.items() if name in cls.__dataclass_fields__})
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What a posterior is made with."""
-        return {"max_memory": self.max_memory, "progress": self.progress}
+    def search_options(self) -> dict[str, Any]:
+        """What `search.posterior` is called with."""
+        names = ("exact_leaves", "max_memory", "perplexity")
+        shared = {name: getattr(self, name) for name in names}
+        return {**shared, "min_share": _MIN_SHARE, "rng": self.seed, "progress": self.progress}
 
     @property
     def progress(self) -> bool | None:
@@ -59,112 +54,55 @@ def note(text: str, quiet: bool) -> None:
 
 def infer_hierarchies(model: Any, similarity: Floats, settings: Settings) -> pal.HierarchyPosterior:
     """The posterior over all hierarchies, or over those of a trellis that is grown around good ones."""
-    reason = _too_many(model.n_leaves, settings)
-    if reason is None:
-        try:
-            return _whole(partial(pal.HierarchyPosterior, **settings.options), model, settings)
-        except pal.TrellisTooLarge as error:
-            reason = _first_sentence(error)
-    return _grown(model, similarity, settings, reason)
-
-
-def _whole(make: Callable[[Any], Posterior], model: Any, settings: Settings) -> Posterior:
-    # With the tables that every answer needs, so that it is known now whether there is memory for them.
-    posterior = make(model)
-    if settings.perplexity is not None:
-        posterior.log_partition  # noqa: B018
-        posterior = make(pal.temperature.at_perplexity(model, settings.perplexity, progress=settings.progress))
-    posterior.map()
-    posterior.cluster_probabilities(1.0)
+    posterior: pal.HierarchyPosterior = _infer(model, similarity, settings, "a sparse trellis of chosen clusters")
+    if posterior.trellis is not None:
+        note(
+            f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
+            "hierarchy is in it, and log Z is a lower bound.",
+            settings.quiet,
+        )
     return posterior
-
-
-def _grown(model: Any, similarity: Floats, settings: Settings, reason: str) -> pal.HierarchyPosterior:
-    note(f"{reason}; going on with a sparse trellis of chosen clusters.", settings.quiet)
-    trellis = _grow(model, pal.SparseTrellis.from_hierarchies(_good(model, similarity, settings)), settings)
-    if settings.perplexity is not None:
-        for _ in range(2):  # where clusters matter depends on β, and β on the clusters
-            model = pal.temperature.at_perplexity(
-                model, settings.perplexity, trellis=trellis, progress=settings.progress
-            )
-            trellis = _grow(model, trellis, settings)
-        model = pal.temperature.at_perplexity(model, settings.perplexity, trellis=trellis, progress=settings.progress)
-    posterior = pal.HierarchyPosterior(model, trellis=trellis, **settings.options)
-    note(
-        f"the sparse trellis has {trellis.n_clusters:,} clusters. Probabilities are given that the hierarchy is in it, "
-        "and log Z is a lower bound.",
-        settings.quiet,
-    )
-    return posterior
-
-
-def _grow(model: Any, trellis: pal.SparseTrellis, settings: Settings) -> pal.SparseTrellis:
-    return pal.search.grow(
-        model, trellis, min_share=_MIN_SHARE, max_clusters=_MOST_CLUSTERS, progress=settings.progress
-    )
-
-
-def _good(model: Any, similarity: Floats, settings: Settings) -> list[pal.Hierarchy]:
-    greedy = pal.search.greedy(model).hierarchy
-    refined = pal.search.refine(
-        model, greedy, seconds=None, rounds=2, rng=settings.seed, progress=settings.progress
-    ).hierarchy
-    return [greedy, refined, *_linkages(similarity, model.labels)]
-
-
-def _linkages(similarity: Floats, labels: tuple[str, ...]) -> list[pal.Hierarchy]:
-    apart = similarity.max(initial=0.0) - similarity
-    np.fill_diagonal(apart, 0.0)
-    between = squareform(apart, checks=False)
-    return [pal.Hierarchy.from_linkage(linkage(between, method), labels) for method in ("average", "complete")]
 
 
 def infer_partitions(
     model: Any, similarity: Floats, settings: Settings, n_clusters: int | None = None
 ) -> pal.PartitionPosterior:
     """The posterior over all partitions, or over those into clusters of a few good hierarchies."""
-    make = partial(_partitions, settings.options, n_clusters)
-    reason = _too_many(model.n_leaves, settings)
-    if reason is None:
-        try:
-            return _whole(make, model, settings)
-        except pal.TrellisTooLarge as error:
-            reason = _first_sentence(error)
-    note(f"{reason}; going on with partitions into chosen clusters.", settings.quiet)
-    trellis = _partition_trellis(model, similarity)
-    if settings.perplexity is not None:
-        model = pal.temperature.at_perplexity(model, settings.perplexity, trellis=trellis, progress=settings.progress)
-    source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
-    note(
-        f"the trellis has {trellis.n_clusters:,} clusters, those of {source}. Probabilities are given that the "
-        "partition is made of them, and too sure of themselves where the hierarchies are in doubt.",
-        settings.quiet,
+    posterior: pal.PartitionPosterior = _infer(
+        model, similarity, settings, "partitions into chosen clusters", n_clusters=n_clusters
     )
-    return _partitions(settings.options | {"trellis": trellis}, n_clusters, model)
+    if (trellis := posterior.trellis) is not None:
+        source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
+        note(
+            f"the trellis has {trellis.n_clusters:,} clusters, those of {source}. Probabilities are given that the "
+            "partition is made of them, and too sure of themselves where the hierarchies are in doubt.",
+            settings.quiet,
+        )
+    return posterior
 
 
-def _partitions(options: dict[str, Any], n_clusters: int | None, model: Any) -> pal.PartitionPosterior:
-    posterior = pal.PartitionPosterior(model, **options)
-    return posterior if n_clusters is None else posterior.condition(n_clusters=n_clusters)
-
-
-def _partition_trellis(model: Any, similarity: Floats) -> pal.PartitionTrellis:
-    # The clusters of several hierarchies if there are not too many remainders, else those of the best of them.
-    greedy = pal.search.greedy(model).hierarchy
-    assert greedy is not None
-    several = [greedy, *_linkages(similarity, model.labels)]
-    try:
-        return pal.PartitionTrellis.from_hierarchies(several, max_remainders=_MOST_REMAINDERS)
-    except pal.TrellisTooLarge:
-        single = [pal.PartitionTrellis.from_hierarchy(hierarchy) for hierarchy in several]
-        return max(single, key=lambda trellis: pal.PartitionPosterior(model, trellis=trellis).log_partition)
-
-
-def _first_sentence(error: Exception) -> str:
-    return str(error).partition(". ")[0]
+def _infer(model: Any, similarity: Floats, settings: Settings, instead: str, **options: Any) -> Any:
+    # Says why if it is not over everything: before the work begins if that is known by then.
+    reason = _too_many(model.n_leaves, settings)
+    if reason is not None:
+        note(f"{reason}; going on with {instead}.", settings.quiet)
+    given = pal.similarity.linkages(similarity, model.labels)
+    posterior = pal.search.posterior(model, hierarchies=given, **settings.search_options, **options)
+    if reason is None and not posterior.is_exact:
+        note(f"{_too_large(model, settings)}; going on with {instead}.", settings.quiet)
+    return posterior
 
 
 def _too_many(n: int, settings: Settings) -> str | None:
     if n <= settings.exact_leaves:
         return None
     return f"{n:,} leaves are more than the {settings.exact_leaves} up to which everything is summed over"
+
+
+def _too_large(model: Any, settings: Settings) -> str:
+    kind: Any = pal.PartitionPosterior if isinstance(model, pal.models.PartitionModel) else pal.HierarchyPosterior
+    try:
+        kind(model, max_memory=settings.max_memory)
+    except pal.TrellisTooLarge as error:
+        return str(error).partition(". ")[0]
+    return "all tables of the full trellis together need more memory than is allowed"

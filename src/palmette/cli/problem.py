@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from palmette.cli.columns import Leaves, as_matrix, choose_columns
 from palmette.cli.inputs import read_table
-from palmette.cli.similarity import centred, distances, similarity_of_distances, similarity_of_points, standardised
+from palmette.similarity import centred, distances, mean_similarity, of_distances, of_points, standardised
 
 __all__ = ["Problem", "check_temperature", "load"]
 
@@ -48,8 +48,7 @@ class Problem:
 
     def filled_distances(self) -> Floats:
         """(n, n): Euclidean distances of points, with the mean of its column for every missing value."""
-        values = standardised(self.leaves.values)
-        return distances(np.where(np.isnan(values), 0.0, values))
+        return distances(np.nan_to_num(standardised(self.leaves.values), nan=0.0))
 
     def similarity(self, model: str) -> Floats:
         """(n, n): how alike leaves are."""
@@ -59,12 +58,15 @@ class Problem:
         if bandwidth is not None and not 0 < bandwidth < np.inf:
             raise click.BadParameter(f"{bandwidth} is not a positive number", param_hint="--bandwidth")
         if self.precomputed == "distance":
-            return similarity_of_distances(self.leaves.values, kind, bandwidth)
-        return similarity_of_points(self.points(model), kind, bandwidth)
+            return of_distances(self.leaves.values, kind, bandwidth)
+        return of_points(self.points(model), kind, bandwidth)
 
     def affinity(self, model: str) -> tuple[Floats, float]:
         """Similarities minus a centre, and the centre."""
-        return centred(self.similarity(model), _centre(self.options["centre"]))
+        similarity, centre = self.similarity(model), _centre(self.options["centre"])
+        if centre is None:
+            centre = mean_similarity(similarity)
+        return centred(similarity, centre), centre
 
     @property
     def described(self) -> str:

@@ -34,7 +34,7 @@ def numbers(posterior: Any) -> dict[str, Any]:
     """The posterior in a few numbers; `exact` says whether the sums are over everything."""
     trellis: dict[str, Any] = {"kind": "full"}
     if not posterior.is_exact:
-        chosen: Any = posterior.trellis if isinstance(posterior, pal.HierarchyPosterior) else posterior._listed
+        chosen: Any = posterior.trellis
         trellis = {"kind": "sparse", "n_clusters": chosen.n_clusters}
     return {
         "exact": posterior.is_exact,

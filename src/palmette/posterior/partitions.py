@@ -80,6 +80,11 @@ class PartitionPosterior(Posterior[Partition]):
         return self._model
 
     @property
+    def trellis(self) -> PartitionTrellis | None:
+        """The chosen clusters that partitions are made of, None if it is all clusters."""
+        return self._listed
+
+    @property
     def is_exact(self) -> bool:
         """Whether the trellis holds every partition: that of all clusters does."""
         return self._listed is None

@@ -107,7 +107,7 @@ def _model(model: Model) -> Html:
 def _trellis(posterior: HierarchyPosterior | PartitionPosterior) -> str:
     n = posterior.n_leaves
     if isinstance(posterior, PartitionPosterior):
-        listed = posterior._listed
+        listed = posterior.trellis
         if listed is not None:
             return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
         return f"full: all {2**n - 1:,} clusters"

@@ -1,6 +1,10 @@
-"""Searches: one good clustering, where all of them are too many, and a proof of how good it is where there is one."""
+"""Searches: one good clustering, where all of them are too many, and a proof of how good it is where there is one.
+
+`posterior` searches as well where it has to: for the clusters that are summed over.
+"""
 
 from palmette.search.a_star import Proved, a_star
+from palmette.search.any_size import posterior
 from palmette.search.bayesian import BayesianFound, bayesian
 from palmette.search.beam import beam
 from palmette.search.coverage import uncovered
@@ -23,6 +27,7 @@ __all__ = [
     "greedy",
     "grow",
     "perturb_and_map",
+    "posterior",
     "refine",
     "uncovered",
 ]

@@ -8,17 +8,24 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
+from palmette import search
 from palmette._checks import check_integer
-from palmette.models import Correlation, CorrelationClusters, Dasgupta, Model, Tempered
+from palmette.models import Correlation, CorrelationClusters, Model, Tempered
+from palmette.similarity import centred, linkages, to_distances
 from palmette.sklearn._base import Clusterer
-from palmette.sklearn._similarity import centred, dissimilarity, similarity_of, typical_gamma
-from palmette.temperature import at_perplexity
+from palmette.sklearn._similarity import (
+    OF_SIMILARITIES,
+    bandwidth_of,
+    gamma_of,
+    likeness,
+    similarity_of,
+    typical_bandwidth,
+)
 
 __all__ = ["ModelClusterer"]
 
 Floats = npt.NDArray[np.float64]
 
-_OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)
 _SIGNED = (Correlation, CorrelationClusters)
 
 
@@ -50,11 +57,19 @@ class ModelClusterer(Clusterer):
     def _own_score(self, X: Any) -> float:
         if not self._is_precomputed:
             return super()._own_score(X)
-        matrix = similarity_of(check_array(X, dtype=np.float64), "precomputed", 1.0)
-        return self._silhouette(dissimilarity(matrix), metric="precomputed")
+        matrix = similarity_of(check_array(X, dtype=np.float64), "precomputed")
+        return self._silhouette(to_distances(matrix), metric="precomputed")
 
-    def _is_small(self, n: int) -> bool:
-        return n <= check_integer("max_leaves", self.max_leaves, 1)
+    def _posterior(self, points: Floats, **options: Any) -> Any:
+        model = self._make_model(points)
+        return search.posterior(
+            model,
+            exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
+            perplexity=self.perplexity,
+            hierarchies=linkages(likeness(model, points, self._is_precomputed), model.labels),
+            progress=False,
+            **options,
+        )
 
     def _make_model(self, points: Floats) -> Any:
         maker = self._maker()
@@ -78,17 +93,24 @@ class ModelClusterer(Clusterer):
     def _data(self, points: Floats, maker: Any) -> Floats:
         # What the model is made of: similarities where it asks for them, or where the user does; else the rows.
         kind = self.similarity
-        if kind is None and maker not in _OF_SIMILARITIES:
+        if kind is None and maker not in OF_SIMILARITIES:
             return points
-        if maker in self._names.values() and maker not in _OF_SIMILARITIES:
+        if maker in self._names.values() and maker not in OF_SIMILARITIES:
             raise ValueError(
                 f"similarity is {kind!r}, but model {self.model!r} reads the rows as they are; leave it out"
             )
         kind = "rbf" if kind is None else kind
-        self.gamma_ = typical_gamma(points) if self.gamma is None else _check_gamma(self.gamma)
-        matrix = similarity_of(points, kind, self.gamma_)
+        matrix = similarity_of(points, kind, self._bandwidth(points, kind))
         is_ours = isinstance(kind, str) and not self._is_precomputed
         return centred(matrix) if is_ours and maker in _SIGNED else matrix
+
+    def _bandwidth(self, points: Floats, kind: Any) -> float | None:
+        given = None if self.gamma is None else bandwidth_of(self.gamma)
+        if not (isinstance(kind, str) and kind == "rbf"):
+            return None
+        bandwidth = typical_bandwidth(points) if given is None else given
+        self.gamma_ = gamma_of(bandwidth) if self.gamma is None else float(self.gamma)
+        return bandwidth
 
     def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
         return {"labels": self._leaf_labels}
@@ -101,16 +123,3 @@ class ModelClusterer(Clusterer):
         if self.beta is not None and self.perplexity is not None:
             raise ValueError("beta and perplexity are both given, and each of them sets the temperature; give one")
         return model if self.beta is None else model.with_beta(self.beta)
-
-    def _at_perplexity(self, model: Any, trellis: Any = None) -> Any:
-        if self.perplexity is None:
-            return model
-        return at_perplexity(model, self.perplexity, trellis=trellis, progress=False)
-
-
-def _check_gamma(gamma: Any) -> float:
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number):
-        raise TypeError(f"gamma must be a number, or None for one that suits the rows, not {gamma!r}")
-    if not 0 < gamma < np.inf:
-        raise ValueError(f"gamma is {gamma}; give a positive number, or None for one that suits the rows")
-    return float(gamma)

@@ -1,67 +1,81 @@
-"""Rows of features as a matrix of similarities."""
+"""What a parameter `similarity` stands for: a name, a function of all rows, or that X is the matrix itself."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 
 from palmette.inputs import check_matrix
+from palmette.models import Correlation, CorrelationClusters, Dasgupta, DirichletProcess
+from palmette.similarity import KINDS, distances, median_distance, of_points, standardised
 
-__all__ = ["NAMED", "centred", "dissimilarity", "similarity_of", "typical_gamma"]
+__all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "likeness", "similarity_of", "typical_bandwidth"]
 
 Floats = npt.NDArray[np.float64]
 
-NAMED = ("rbf", "cosine", "correlation", "precomputed")
+OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
 
 
-def similarity_of(points: Floats, kind: Any, gamma: float) -> Floats:
-    """(n, n): the similarity of any two rows, by one of the names in `NAMED` or by a function of all rows.
+def similarity_of(points: Floats, kind: Any, bandwidth: float | None = None) -> Floats:
+    """(n, n): the similarity of any two rows, 0 on the diagonal, where no model looks.
 
-    >>> similarity_of(np.array([[0.0], [1.0]]), "rbf", 1.0).round(3)
-    array([[0.   , 0.368],
-           [0.368, 0.   ]])
+    >>> similarity_of(np.array([[0.0], [1.0]]), "rbf").round(3)
+    array([[0.   , 0.607],
+           [0.607, 0.   ]])
     """
     if callable(kind):
         return check_matrix(kind(points), "the similarity that was returned")
-    if not isinstance(kind, str) or kind not in NAMED:
-        choices = ", ".join(map(repr, NAMED))
-        raise ValueError(f"similarity is {kind!r}; give one of {choices}, or a function from (n, d) to (n, n)")
-    if kind == "precomputed":
+    if isinstance(kind, str) and kind == "precomputed":
         return check_matrix(points, "the precomputed similarity")
-    if kind == "rbf":
-        return check_matrix(np.exp(-gamma * euclidean_distances(points, squared=True)), "similarity")
-    centre = points.mean(axis=1, keepdims=True) if kind == "correlation" else 0.0
-    return check_matrix(cosine_similarity(points - centre), "similarity")
+    if not isinstance(kind, str) or kind not in KINDS:
+        choices = ", ".join(map(repr, (*KINDS, "precomputed")))
+        raise ValueError(f"similarity is {kind!r}; give one of {choices}, or a function from (n, d) to (n, n)")
+    return check_matrix(of_points(points, kind, bandwidth), "similarity")
 
 
-def typical_gamma(points: Floats) -> float:
-    """1 / median of ‖x_i − x_j‖² over the pairs of different rows; 1 if there are none.
+def typical_bandwidth(points: Floats) -> float:
+    """The median distance of two rows that differ; 1 if none do.
 
-    >>> typical_gamma(np.array([[0.0], [2.0]]))
-    0.25
+    >>> typical_bandwidth(np.array([[0.0], [2.0]]))
+    2.0
     """
-    squared = euclidean_distances(points, squared=True)[np.triu_indices(len(points), 1)]
-    squared = squared[squared > 0.0]
-    return float(1.0 / np.median(squared)) if len(squared) else 1.0
+    return median_distance(distances(points))
 
 
-def centred(similarity: Floats) -> Floats:
-    """The similarity minus its mean off the diagonal: pairs that are more alike than most attract, the others repel."""
-    n = len(similarity)
-    off_diagonal = ~np.eye(n, dtype=bool)
-    return similarity - similarity[off_diagonal].mean() if n > 1 else similarity
+def gamma_of(bandwidth: float) -> float:
+    """gamma = 1 / (2 h²), as scikit-learn counts.
 
-
-def dissimilarity(similarity: Floats) -> Floats:
-    """The largest similarity of a pair minus each one; 0 on the diagonal.
-
-    >>> dissimilarity(np.array([[0.0, 0.9, 0.1], [0.9, 0.0, 0.2], [0.1, 0.2, 0.0]])).round(1)[2]
-    array([0.8, 0.7, 0. ])
+    >>> gamma_of(2.0)
+    0.125
     """
-    pairs = similarity[np.triu_indices(len(similarity), 1)]
-    result = pairs.max(initial=-np.inf) - similarity if len(pairs) else np.zeros_like(similarity)
-    np.fill_diagonal(result, 0.0)
-    return result
+    return float(np.clip(0.5 / bandwidth / bandwidth, sys.float_info.min, sys.float_info.max))
+
+
+def bandwidth_of(gamma: Any) -> float:
+    """h = √(1 / (2 gamma)), if gamma is a positive number.
+
+    >>> bandwidth_of(0.125)
+    2.0
+    """
+    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number):
+        raise TypeError(f"gamma must be a number, or None for one that suits the rows, not {gamma!r}")
+    if not 0 < gamma < np.inf:
+        raise ValueError(f"gamma is {gamma}; give a positive number, or None for one that suits the rows")
+    return float(np.sqrt(0.5) / np.sqrt(gamma))
+
+
+def likeness(model: Any, points: Floats, is_precomputed: bool) -> Floats:
+    """(n, n): similarities, for the linkages that chosen clusters come from; minus distances if there are none.
+
+    The columns of a mixture are standardised first, with the mean for what is missing.
+    """
+    if isinstance(model, OF_SIMILARITIES):
+        return np.asarray(model.pairwise[0])
+    if is_precomputed:
+        return points
+    if isinstance(model, DirichletProcess):
+        points = np.nan_to_num(standardised(points), nan=0.0)
+    return -distances(points)

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from palmette import search
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, HierarchyModel, SumOfSquares
 from palmette.posterior import HierarchyPosterior
+from palmette.similarity import to_distances
 from palmette.sklearn._base import Floats, HierarchyClusterer
 from palmette.sklearn._heights import with_average_heights, with_ward_heights
 from palmette.sklearn._models import ModelClusterer
-from palmette.sklearn._similarity import dissimilarity
-from palmette.trellis.sparse import SparseTrellis
 
 __all__ = ["TrellisClustering"]
-
-_ROUNDS = 2  # of refinement before a sparse trellis is grown
 
 
 class TrellisClustering(HierarchyClusterer, ModelClusterer):
     """The most probable hierarchy, cut into `n_clusters` clusters, and the posterior over all hierarchies.
 
-    Up to `max_leaves` rows everything is exact. Beyond, a sparse trellis is grown around a greedy hierarchy: the
-    posterior is over the hierarchies in it, and ``posterior_.is_exact`` is False.
+    Up to `max_leaves` rows everything is exact. Beyond, a sparse trellis is grown around a few good hierarchies: the
+    posterior is over those in it, and ``posterior_.is_exact`` is False; see `palmette.search.posterior`.
 
     Parameters
     ----------
@@ -37,11 +33,11 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         Without either β is the model's own, which is 1 for those with a name. The most probable of all hierarchies is
         the same at every β > 0.
     similarity
-        "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what None stands for, "cosine", "correlation" (of two rows),
-        "precomputed" (X is the (n, n) matrix), or a function from rows to matrix. For the model "correlation" those
-        with a name get their mean subtracted.
+        "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what None stands for, "linear", "cosine", "correlation" (of two
+        rows; see `palmette.similarity`), "precomputed" (X is the (n, n) matrix), or a function from rows to matrix.
+        For the model "correlation" those with a name get their mean subtracted.
     gamma
-        Of "rbf"; None is 1 / the median squared distance of two rows.
+        Of "rbf"; None is 1 / (2 h²), with h the median distance of two rows that differ.
     max_leaves
         The largest number of rows for the full trellis. Time grows as 3^n: 16 take a tenth of a second, 19 about one.
     min_share, max_clusters
@@ -62,7 +58,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     cluster_probabilities_
         Its clusters with a probability of at least 0.01.
     gamma_
-        What was used for `gamma`, if there was a similarity to compute.
+        What was used for `gamma`, if the similarity is "rbf".
 
     Examples
     --------
@@ -107,34 +103,18 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         """Cluster the rows of X, (n, d), or (n, n) if precomputed; `y` is not used."""
         points = self._checked(X)
         k = self._check_n_clusters(len(points))
-        model = self._make_model(points)
-        self.posterior_ = self._full(model) if self._is_small(len(points)) else self._sparse(model)
+        limits = {"min_share": self.min_share, "max_clusters": self.max_clusters}
+        self.posterior_: HierarchyPosterior = self._posterior(points, rng=self._seed(), **limits)
         self._set_hierarchy(self._with_heights(self.posterior_.map()))
         self._set_partition(self.hierarchy_.cut(k))
         return self
-
-    def _full(self, model: HierarchyModel) -> HierarchyPosterior:
-        return HierarchyPosterior(self._at_perplexity(model), progress=False)
-
-    def _sparse(self, model: HierarchyModel) -> HierarchyPosterior:
-        start = search.greedy(model).hierarchy
-        better = search.refine(model, start, rounds=_ROUNDS, seconds=None, rng=self._seed(), progress=False).hierarchy
-        trellis = self._grown(model, SparseTrellis.from_hierarchies([start, better]))
-        if self.perplexity is not None:  # what matters at one temperature is not what matters at another
-            trellis = self._grown(self._at_perplexity(model, trellis), trellis)
-            model = self._at_perplexity(model, trellis)
-        return HierarchyPosterior(model, trellis=trellis, progress=False)
-
-    def _grown(self, model: HierarchyModel, trellis: SparseTrellis) -> SparseTrellis:
-        options = {"min_share": self.min_share, "max_clusters": self.max_clusters}
-        return search.grow(model, trellis, progress=False, **options)  # type: ignore[arg-type]
 
     def _with_heights(self, hierarchy: Hierarchy) -> Hierarchy:
         model: Any = self.posterior_.model
         if isinstance(model, SumOfSquares):
             return with_ward_heights(hierarchy, model.pairwise[0])
         if isinstance(model, Dasgupta | Correlation):
-            return with_average_heights(hierarchy, dissimilarity(model.pairwise[0]))
+            return with_average_heights(hierarchy, to_distances(model.pairwise[0]))
         return with_average_heights(hierarchy, self.posterior_.expected_lca_size())
 
     def _distances(self) -> Floats:

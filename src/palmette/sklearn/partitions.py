@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
-from palmette import search
-from palmette.errors import TrellisTooLarge
-from palmette.hierarchy import Hierarchy
 from palmette.likelihoods import NormalGamma
-from palmette.models import CorrelationClusters, Dasgupta, DirichletProcess, PartitionModel, SumOfSquares
+from palmette.models import CorrelationClusters, DirichletProcess, PartitionModel
 from palmette.posterior import PartitionPosterior
 from palmette.sklearn._base import Floats
 from palmette.sklearn._columns import moments
 from palmette.sklearn._models import ModelClusterer
-from palmette.trellis.partition_trellis import PartitionTrellis
 
 __all__ = ["PartitionTrellisClustering"]
 
 _WITHIN = 0.1  # of the variance of a column: what the default prior expects within a cluster
-_MOST_REMAINDERS = 100_000
 
 
 class PartitionTrellisClustering(ModelClusterer):
     """The most probable partition, into as many clusters as the data ask for or into `n_clusters`, and the posterior.
 
-    Up to `max_leaves` rows everything is exact. Beyond, the posterior is over the partitions into clusters of two
-    greedy hierarchies; it is then too sure of itself wherever these agree, and ``posterior_.is_exact`` is False.
+    Up to `max_leaves` rows everything is exact. Beyond, the posterior is over the partitions into clusters of a few
+    good hierarchies; it is then too sure of itself wherever these agree, and ``posterior_.is_exact`` is False. See
+    `palmette.search.posterior`.
 
     Parameters
     ----------
@@ -110,31 +104,9 @@ class PartitionTrellisClustering(ModelClusterer):
         """Cluster the rows of X, (n, d), or (n, n) if precomputed; `y` is not used."""
         points = self._checked(X, missing=self._is_mixture)
         k = None if self.n_clusters is None else self._check_n_clusters(len(points))
-        model = self._make_model(points)
-        trellis = None if self._is_small(len(points)) else self._sparse(model, points)
-        posterior = PartitionPosterior(self._at_perplexity(model, trellis), trellis=trellis, progress=False)
-        self.posterior_ = posterior if k is None else posterior.condition(n_clusters=k)
+        self.posterior_: PartitionPosterior = self._posterior(points, n_clusters=k)
         self._set_partition(self.posterior_.map())
         return self
-
-    def _sparse(self, model: PartitionModel, points: Floats) -> PartitionTrellis:
-        hierarchies = [search.greedy(model).hierarchy, *self._other_hierarchies(model, points)]
-        try:
-            return PartitionTrellis.from_hierarchies(hierarchies, max_remainders=_MOST_REMAINDERS)  # type: ignore[arg-type]
-        except TrellisTooLarge:  # log Z is a lower bound, so the largest is the best
-            each = [PartitionTrellis.from_hierarchy(hierarchy) for hierarchy in hierarchies]  # type: ignore[arg-type]
-            return max(
-                each, key=lambda trellis: PartitionPosterior(model, trellis=trellis, progress=False).log_partition
-            )
-
-    def _other_hierarchies(self, model: PartitionModel, points: Floats) -> list[Hierarchy]:
-        # Average linkage of affinities, Ward's of rows.
-        if isinstance(model, CorrelationClusters):
-            return [search.greedy(Dasgupta(model.affinity, labels=model.labels)).hierarchy]
-        if self._is_precomputed or np.isnan(points).any():
-            return []
-        scaled = points / np.sqrt(moments(points)[1])
-        return [search.greedy(SumOfSquares(scaled, labels=model.labels)).hierarchy]
 
     def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
         options = super()._options(maker, points)
