@@ -101,6 +101,7 @@ COMMANDS = {
     "one file for two": ((*HIERARCHIES, "--newick", "x.html", "--report", "x.html"), "give two files"),
     "no particles": ((*GAPS, "--particles", "0"), "1<=x<="),
     "a negative variance": ((*GAPS, "--leaf-variance", "-1"), "leaf_variance"),
+    "variance of categories": ((*GAPS, "--process", "sites", "--leaf-variance", "1"), "--process brownian"),
     "rows that are the same": (("coalescent", "twins.csv", "--particles", "10"), "--leaf-variance"),
     "similarities for an ultrametric": (("ultrametric", *LANGUAGES), "needs distances"),
     "more clusters than leaves": ((*ULTRAMETRIC, "--clusters", "13"), "cannot be cut into 13"),

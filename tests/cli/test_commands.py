@@ -173,6 +173,16 @@ def test_coalescents_take_gaps_and_repeat_themselves(as_json, folder):
             assert support == pytest.approx(probability[frozenset(best.labels[i] for i in cluster)], abs=1e-6)
 
 
+def test_coalescents_of_categories(as_json, folder):
+    (folder / "sites.csv").write_text("name,x,y,z\na,red,1,no\nb,red,,no\nc,blue,2,no\nd,blue,2,?\n", encoding="utf-8")
+    found = as_json("coalescent", "sites.csv", "--process", "sites", "--particles", 50, "--seed", 3)
+    codes = np.array([[1, 0, 0], [1, np.nan, 0], [0, 1, 0], [0, 1, np.nan]])  # by the alphabet
+    process, _ = pal.coalescent.fit(codes, pal.coalescent.IndependentSites(), labels=list("abcd"))
+    draws = pal.coalescent.smc(codes, process, 50, proposal="race", rng=3, labels=list("abcd"))
+    assert found["log_evidence"] == pytest.approx(draws.log_evidence)
+    assert found["model"]["name"] == "sites"
+
+
 def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, folder):
     found = as_json("ultrametric", "distances.csv", "--precomputed", "distance", "--clusters", 4)
     apart = (1 - similarity).round(4)

@@ -19,7 +19,16 @@ __all__ = ["coalescent"]
 
 _NEXUS_DRAWS = 1000
 
+_PROCESSES = {"brownian": "Brownian motion", "sites": "categorical sites"}
+
 _particle_options = stack(
+    click.option(
+        "--process",
+        type=click.Choice(list(_PROCESSES)),
+        default="brownian",
+        show_default=True,
+        help="Numbers that drift, or categories (any text) that change.",
+    ),
     click.option("--particles", type=click.IntRange(1, 1_000_000), default=200, show_default=True),
     click.option(
         "--proposal",
@@ -29,7 +38,11 @@ _particle_options = stack(
         help="How the next event is drawn.",
     ),
     click.option(
-        "--leaf-variance", type=float, default=0.0, show_default=True, help="Of each row, in units of the rate."
+        "--leaf-variance",
+        type=float,
+        default=0.0,
+        show_default=True,
+        help="Of rows, in units of the rate (brownian).",
     ),
     click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),
     click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
@@ -49,9 +62,10 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     """Hierarchies with times for the rows of FILE (.csv, .tsv, .parquet; - reads standard input), gaps included.
 
     Rows are lineages that go back in time and meet, two at a time (Kingman's coalescent), while their values drift by
-    Brownian motion. Rates are estimated; histories are weighted particles (sequential Monte Carlo), so probabilities
-    are estimates, and the effective number of particles says how good. The history that is shown has the largest
-    product of cluster probabilities among the particles. Empty cells, NA, NaN and ? are missing values.
+    Brownian motion; with --process sites, cells are categories, and each column changes by itself. Rates are estimated;
+    histories are weighted particles (sequential Monte Carlo), so probabilities are estimates, and the effective number
+    of particles says how good. The history that is shown has the largest product of cluster probabilities among the
+    particles. Empty cells, NA, NaN and ? are missing values.
 
     Examples (`palmette demo --data` writes the files):
 
@@ -59,10 +73,15 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     palmette coalescent worlds.csv --class kind
     palmette coalescent gaps.csv --class kind --particles 500 --newick best.nwk --nexus draws.nex
     palmette coalescent gaps.csv --class kind --plot history.svg --json
+    palmette coalescent letters.csv --class family --process sites
     """
     check_answers(options)
     files = Files.of(options, file)
-    problem = load(file, options)
+    sites = options["process"] == "sites"
+    if sites and options["leaf_variance"]:
+        raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
+    options["standardise"] &= not sites
+    problem = load(file, options, categories=sites)
     points = problem.points("a coalescent", missing=True)
     process, draws = _infer(points, problem.labels, options)
     best = with_support(_most_credible(draws), draws)
@@ -73,7 +92,7 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
         return
     summary.facts(
         problem.described,
-        f"Model: Kingman's coalescent, Brownian motion; {len(draws):,} particles, at the least "
+        f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}; {len(draws):,} particles, at the least "
         f"{_least_effective(draws):.1f} of them effective",
         f"log evidence about {draws.log_evidence:.4f}",
     )
@@ -88,8 +107,9 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
 
 def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, Any]:
     progress = False if options["quiet"] else None
-    leaf_variance = options["leaf_variance"]
-    process = pal.coalescent.Brownian(np.ones(points.shape[1]), leaf_variance=leaf_variance)
+    process: Any = pal.coalescent.IndependentSites()
+    if options["process"] == "brownian":
+        process = pal.coalescent.Brownian(np.ones(points.shape[1]), leaf_variance=options["leaf_variance"])
     if len(points) > 2:
         process, _ = pal.coalescent.fit(points, process, labels=labels, progress=progress)
     try:
@@ -150,7 +170,7 @@ def _result(
     result = {
         **results.heading("coalescent", file, leaves),
         "exact": False,
-        "model": {"name": "brownian", "rate": process.rate.tolist(), "leaf_variance": process.leaf_variance},
+        "model": {"name": options["process"], "rate": process.rate.tolist(), "leaf_variance": options["leaf_variance"]},
         "n_particles": len(draws),
         "n_effective": _least_effective(draws),
         "log_evidence": draws.log_evidence,

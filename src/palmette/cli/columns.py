@@ -40,9 +40,17 @@ class Leaves:
 
 
 def choose_columns(
-    table: Table, label: str | None = None, class_column: str | None = None, ignored: Sequence[str] = ()
+    table: Table,
+    label: str | None = None,
+    class_column: str | None = None,
+    ignored: Sequence[str] = (),
+    *,
+    categories: bool = False,
 ) -> Leaves:
-    """Labels, classes and numbers of a table; the first column is the labels if it is text and no other is named."""
+    """Labels, classes and numbers of a table; the first column is the labels if it is text and no other is named.
+
+    With `categories`, a cell is any text, and its number that of the text among the sorted ones of its column.
+    """
     class_at = None if class_column is None else _find(table, class_column, "--class")
     dropped = {_find(table, name, "--ignore") for name in ignored}
     if label is not None:
@@ -53,11 +61,12 @@ def choose_columns(
         raise ValueError(f"{table.name(label_at)} of {table.source} is given as --label and as --class; name two")
     numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, *dropped}]
     if not numbers:
-        raise ValueError(f"{table.source} has no column of numbers left, beside labels and classes")
+        wanted = "categories" if categories else "numbers"
+        raise ValueError(f"{table.source} has no column of {wanted} left, beside labels and classes")
     return Leaves(
         labels=_labels(table, label_at),
         classes=None if class_at is None else tuple(row[class_at].strip() for row in table.rows),
-        values=_values(table, numbers),
+        values=_codes(table, numbers) if categories else _values(table, numbers),
         variables=tuple(str(c + 1) if table.columns is None else table.columns[c] for c in numbers),
         has_names=label_at is not None,
         table=table,
@@ -104,6 +113,16 @@ def _values(table: Table, columns: list[int]) -> Floats:
         for j, column in enumerate(columns):
             values[i, j] = _number(table, i, column, row[column])
     return values
+
+
+def _codes(table: Table, columns: list[int]) -> Floats:
+    codes = np.full((len(table.rows), len(columns)), np.nan)
+    for j, column in enumerate(columns):
+        cells = [row[column].strip() for row in table.rows]
+        known = [i for i, cell in enumerate(cells) if not is_missing(cell)]
+        number = {text: code for code, text in enumerate(sorted({cells[i] for i in known}))}
+        codes[known, j] = [number[cells[i]] for i in known]
+    return codes
 
 
 def _number(table: Table, row: int, column: int, cell: str) -> float:

@@ -13,20 +13,27 @@ __all__ = ["write_examples"]
 
 
 def write_examples(folder: Path) -> list[Path]:
-    """Write worlds.csv, gaps.csv, languages.csv, distances.csv and posterior.nex; returns their paths."""
+    """Write worlds.csv, gaps.csv, languages.csv, letters.csv, distances.csv and posterior.nex; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     worlds, languages = pal.datasets.load_worlds(), pal.datasets.load_numerals()
     points = worlds.points.round(4).tolist()
     gaps = [[None if (i + j) % 7 == 3 else value for j, value in enumerate(row)] for i, row in enumerate(points)]
+    letters = _first_letters(languages.words)
     alike = languages.similarity.round(4)
     apart = (1 - alike).round(4)
     return [
         _table(folder / "worlds.csv", ("name", "kind", *worlds.variables), worlds, points),
         _table(folder / "gaps.csv", ("name", "kind", *worlds.variables), worlds, gaps),
         _table(folder / "languages.csv", ("language", "family", *languages.labels), languages, alike.tolist()),
+        _table(folder / "letters.csv", ("language", "family", *map(str, range(1, 11))), languages, letters),
         _matrix(folder / "distances.csv", languages.labels, apart.tolist()),
         _trees(folder / "posterior.nex", languages),
     ]
+
+
+def _first_letters(words: Iterable[Sequence[str]]) -> list[list[str | None]]:
+    # Of the words for one to ten, with a gap here and there: categories.
+    return [[None if (i + 2 * j) % 9 == 4 else word[0] for j, word in enumerate(row)] for i, row in enumerate(words)]
 
 
 def _table(path: Path, columns: Sequence[str], data: Any, values: Iterable[Sequence[Any]]) -> Path:

@@ -83,13 +83,13 @@ class Problem:
         return f"{n} {'leaf' if n == 1 else 'leaves'} from {self.leaves.table.source}: {'; '.join(words)}"
 
 
-def load(file: str, options: dict[str, Any]) -> Problem:
+def load(file: str, options: dict[str, Any], *, categories: bool = False) -> Problem:
     """Read the file; options that are about reading are taken out of `options`, the others kept."""
     names = ("label", "class_column", "ignored", "delimiter", "header")
     label, class_column, ignored, delimiter, header = (options.pop(name) for name in names)
     precomputed = options.pop("precomputed", None)
     table = read_table(file, delimiter, header, square=precomputed is not None)
-    leaves = choose_columns(table, label, class_column, ignored)
+    leaves = choose_columns(table, label, class_column, ignored, categories=categories)
     if precomputed is not None:
         leaves = as_matrix(leaves, precomputed)
     return Problem(leaves, precomputed, options)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.datasets.words import word_similarity
 
-__all__ = ["Dataset", "PointData", "SimilarityData", "load_numerals", "load_worlds"]
+__all__ = ["Dataset", "PointData", "SimilarityData", "WordData", "load_numerals", "load_worlds"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +44,14 @@ class PointData(Dataset):
     variables: tuple[str, ...]  #: what each column is
 
 
-def load_numerals() -> SimilarityData:
+@dataclass(frozen=True, eq=False, repr=False)
+class WordData(SimilarityData):
+    """Leaves with words, and how alike these are."""
+
+    words: tuple[tuple[str, ...], ...]  #: one row of words for each leaf
+
+
+def load_numerals() -> WordData:
     """The words for one to ten in twelve European languages: how alike they look, averaged over the ten words.
 
     Similarity of two words: 1 − edit distance / length of the longer one, accents dropped. Classes are the families.
@@ -54,11 +61,12 @@ def load_numerals() -> SimilarityData:
     0.65
     """
     rows = _read("numerals.csv")[1:]
-    return SimilarityData(
+    return WordData(
         labels=tuple(row[0] for row in rows),
         classes=tuple(row[1] for row in rows),
         origin="common words of twelve languages in their usual spelling, written down for this package",
         similarity=read_only(word_similarity([row[2:] for row in rows])),
+        words=tuple(tuple(row[2:]) for row in rows),
     )
 
 
