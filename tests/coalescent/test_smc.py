@@ -187,6 +187,9 @@ def test_verbs_of_weighted_histories():
     consensus = found.consensus()
     assert {"a", "b"} in map(set, named(consensus))
     assert found.map() in [found[i] for i in range(len(found))]
+    share = {row.members: row.probability for row in table}
+    credibility = [np.prod([share.get(tuple(cluster), 1.0) for cluster in named(found[i])]) for i in range(len(found))]
+    assert found.most_credible() == found[int(np.argmax(credibility))]
     draws = found.sample(50, rng=1)
     assert len(draws) == 50
     heights = found.expectation(found.ages[:, -1])

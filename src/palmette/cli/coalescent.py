@@ -84,7 +84,7 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     problem = load(file, options, categories=sites)
     points = problem.points("a coalescent", missing=True)
     process, draws = _infer(points, problem.labels, options)
-    best = with_support(_most_credible(draws), draws)
+    best = with_support(draws.most_credible(), draws)
     clusters = draws.cluster_probabilities(options["min_probability"])
     _write(files, draws, best, clusters, problem.leaves, options)
     if as_json:
@@ -127,14 +127,6 @@ def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tup
             raise
         raise ValueError("two rows are the same, and a density is infinite; give --leaf-variance 0.01, say") from None
     return process, draws
-
-
-def _most_credible(draws: Any) -> pal.Hierarchy:
-    # The particle whose clusters have the largest product of probabilities. That of the largest weight says little: in
-    # a flat posterior nearly every particle is a topology of its own.
-    clusters = draws._trellis.parent[draws._splits]
-    found: pal.Hierarchy = draws[int(np.log(draws._probabilities[clusters]).sum(axis=1).argmax())]
-    return found
 
 
 def _least_effective(draws: Any) -> float:

@@ -95,7 +95,7 @@ class CoalescentClustering(HierarchyClusterer):
         else:
             self.posterior_ = self._draw(points)
             self.log_evidence_ = self.posterior_.log_evidence
-            self._set_hierarchy(self.posterior_.map())
+            self._set_hierarchy(self.posterior_.most_credible())
         cut = flat_clusters(points, self.hierarchy_, self.process_, self.threshold) if k is None else None
         self._set_partition(self.hierarchy_.cut(k) if cut is None else cut)  # type: ignore[arg-type]
         return self
