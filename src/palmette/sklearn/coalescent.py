@@ -40,7 +40,7 @@ class CoalescentClustering(HierarchyClusterer):
     labels_, n_clusters_, partition_
         The flat clusters; `labels_` are their numbers, one for each row.
     hierarchy_, children_, distances_, n_leaves_
-        The history, that of the largest weight if there are particles; `distances_` are the ages of its events.
+        The history, the most credible one if there are particles; `distances_` are the ages of its events.
     process_
         The process, with its parameters.
     posterior_, cluster_probabilities_, log_evidence_
