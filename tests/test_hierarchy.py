@@ -39,6 +39,7 @@ def test_child_lists_and_parents_say_the_same(h):
     for node in range(h.n_nodes):
         children = h.child_nodes[h.child_offsets[node] : h.child_offsets[node + 1]]
         assert (h.parents[children] == node).all()
+        assert h.children_of(node) == children.tolist()
 
 
 @given(hierarchies(labels=any_text))

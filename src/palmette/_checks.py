@@ -32,6 +32,19 @@ def check_integer(name: str, value: int, least: int) -> int:
     return int(value)
 
 
+def check_positive(name: str, value: float, otherwise: str = "") -> float:
+    """A positive, finite number; `otherwise` says what else would do.
+
+    >>> check_positive("gamma", 2, ", or None")
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a number{otherwise}, not {value!r}")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} is {value}; give a positive number{otherwise}")
+    return float(value)
+
+
 def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
     """One finite number per node; given one per inner node only, the leaves get 0.
 

@@ -72,6 +72,17 @@ class RootedTree(Immutable):
         self._require_binary("children")
         return self.child_nodes.reshape(-1, 2)
 
+    def children_of(self, node: int) -> list[int]:
+        """The children of a node, in order; none of a leaf.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> Hierarchy.from_newick("((a,b),c,d);").children_of(5)
+        [4, 2, 3]
+        """
+        start, stop = self.child_offsets[node : node + 2].tolist()
+        children: list[int] = self.child_nodes[start:stop].tolist()
+        return children
+
     @cached_property
     def sizes(self) -> Ints:
         """The number of leaves below each node, shape (n_nodes,)."""

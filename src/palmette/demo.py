@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 
 from palmette import datasets, report, search, simulate
 from palmette.cli.outputs import with_support
-from palmette.cli.text import dendrogram
+from palmette.cli.text import bar, dendrogram
 from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
 from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
@@ -80,7 +80,7 @@ def _show_best(post: HierarchyPosterior) -> None:
 def _show_clusters(post: HierarchyPosterior) -> None:
     _head("Which clusters can be trusted?")
     for row in post.cluster_probabilities(0.2)[:14]:
-        print(f"  {row.probability:.3f}  {_bar(row.probability)}  {_set(row.members)}")
+        print(f"  {row.probability:.3f}  {bar(row.probability)}  {_set(row.members)}")
 
 
 def _show_rivals(post: HierarchyPosterior) -> None:
@@ -88,7 +88,7 @@ def _show_rivals(post: HierarchyPosterior) -> None:
     _head("Where does English belong?")
     print(f"Given the cluster {_set(germanic)}, its splits compete:\n")
     for row in post.split_probabilities(germanic)[:6]:
-        print(f"  {row.probability:.3f}  {_bar(row.probability)}  {_set(row.left)} | {_set(row.right)}")
+        print(f"  {row.probability:.3f}  {bar(row.probability)}  {_set(row.left)} | {_set(row.right)}")
 
 
 def _show_consensus(post: HierarchyPosterior) -> None:
@@ -126,11 +126,11 @@ def _show_partitions(data: datasets.SimilarityData) -> None:
     print("\nHow many clusters?\n")
     for k, p in enumerate(post.n_clusters_probabilities()):
         if p >= 0.01:
-            print(f"  {k}  {p:.3f}  {_bar(p)}")
+            print(f"  {k}  {p:.3f}  {bar(p)}")
     print("\nWho is in one cluster with English?\n")
     for label, p in zip(data.labels, post.coclustering()[data.labels.index("English")], strict=True):
         if label != "English" and p >= 0.1:
-            print(f"  {p:.3f}  {_bar(p)}  {label}")
+            print(f"  {p:.3f}  {bar(p)}  {label}")
 
 
 def _show_jet() -> None:
@@ -182,10 +182,6 @@ def _rank(post: HierarchyPosterior, hierarchy: Hierarchy) -> str:
 def _set(members: tuple[str, ...] | list[str]) -> str:
     text = "{" + ", ".join(members) + "}"
     return text if len(text) <= 70 else f"{{{', '.join(members[:4])} and {len(members) - 4} more}}"
-
-
-def _bar(share: float) -> str:
-    return ("█" * round(20 * share)).ljust(20, "·")
 
 
 def _percent(log_prob: float) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist, squareform
 
+from palmette._checks import check_positive
 from palmette.hierarchy import Hierarchy
 from palmette.inputs import check_matrix, check_points
 
@@ -72,7 +73,11 @@ def of_distances(between: npt.ArrayLike, kind: str = "rbf", bandwidth: float | N
     if kind == "linear":
         largest = apart.max()
         return 1.0 - apart / (largest if largest > 0.0 else 1.0)
-    width = median_distance(apart) if bandwidth is None else _check_bandwidth(bandwidth)
+    width = (
+        median_distance(apart)
+        if bandwidth is None
+        else check_positive("bandwidth", bandwidth, ", or None for the median distance")
+    )
     with np.errstate(over="ignore", under="ignore"):  # far apart, in units of the bandwidth, is a similarity of 0
         return np.asarray(np.exp(-0.5 * np.square(apart / width)))
 
@@ -193,11 +198,3 @@ def _check_distances(between: npt.ArrayLike) -> Floats:
         i, j = np.unravel_index(np.argmin(apart), apart.shape)
         raise ValueError(f"distances hold {apart[i, j]:g} at row {i}, column {j}; they must be at least 0")
     return apart
-
-
-def _check_bandwidth(bandwidth: float) -> float:
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float | np.number):
-        raise TypeError(f"bandwidth must be a number, or None for the median distance, not {bandwidth!r}")
-    if not 0 < bandwidth < np.inf:
-        raise ValueError(f"bandwidth is {bandwidth}; give a positive number, or None for the median distance")
-    return float(bandwidth)

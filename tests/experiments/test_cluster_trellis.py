@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -30,17 +29,6 @@ MODULES = (
     "sparse_jets_runs",
     "table1",
 )
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Import a script of the folder by name; it finds its neighbours as it does when it is run."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
 
 
 def run(name, out, *arguments):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -33,37 +31,6 @@ SMALL = {
     "words": {"mails": 20, "shown_clusters": 3},
     "ainu": {"rates": [0.5, 1.0], "rate_particles": 20, "particles": 20, "runs": 2},
 }
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Import a script of the folder by name; it finds its neighbours as it does when it is run."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-def toml(value):
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A file with all settings, small where they cost time."""
-    sections = tomllib.loads((FOLDER / "settings.toml").read_text(encoding="utf-8"))
-    lines = []
-    for name, values in sections.items():
-        lines += [f"[{name}]", *(f"{key} = {toml(value)}" for key, value in (values | SMALL.get(name, {})).items())]
-    path = tmp_path / "small.toml"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
-import tomllib
 from itertools import permutations
 from pathlib import Path
 
@@ -33,35 +31,6 @@ SMALL = {
     "figure6": {"data": ["heart_statlog", "wine"], "fractions": [0.2, 0.4], "folds": 5},
     "shaken": {"repeats": 2},
 }
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Import a script of the folder by name; it finds its neighbours as it does when it is run."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-def toml(value):
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A file with all settings, small where they cost time."""
-    sections = tomllib.loads((FOLDER / "settings.toml").read_text(encoding="utf-8"))
-    lines = []
-    for name, values in sections.items():
-        lines += [f"[{name}]", *(f"{key} = {toml(value)}" for key, value in (values | SMALL.get(name, {})).items())]
-    path = tmp_path / "small.toml"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
 
 
 @pytest.fixture

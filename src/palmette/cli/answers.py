@@ -14,9 +14,9 @@ from palmette.cli import results, summary
 from palmette.cli._group import COMMAND_LINE
 from palmette.cli.outputs import Files, with_support
 
-__all__ = ["HierarchyAnswers", "check_answers", "command_line"]
+__all__ = ["NEXUS_DRAWS", "HierarchyAnswers", "check_answers", "write_report"]
 
-_NEXUS_DRAWS = 1000
+NEXUS_DRAWS = 1000  #: written by --nexus unless --draws says how many
 
 
 def command_line() -> str:
@@ -31,6 +31,23 @@ def check_answers(options: dict[str, Any]) -> None:
         raise click.BadParameter(f"{least} is not a probability, 0 to 1", param_hint="--min-probability")
     if not 0.0 <= threshold < 1.0:
         raise click.BadParameter(f"{threshold} is not a probability below 1", param_hint="--threshold")
+
+
+def write_report(
+    files: Files, posterior: Any, title: str, classes: Sequence[str] | None, raw: bytes, options: dict[str, Any]
+) -> None:
+    """The page, if it is wanted; it says what was typed, and what data it is about."""
+    if files.report is not None:
+        pal.report.write(
+            posterior,
+            files.report,
+            title=title,
+            classes=classes,
+            seed=options["seed"],
+            command=command_line(),
+            data=raw,
+            min_probability=options["min_probability"],
+        )
 
 
 @dataclass(frozen=True)
@@ -62,23 +79,10 @@ class HierarchyAnswers:
         files.write_newick(self.best[0][0])
         files.write_table(("members", "size", "probability"), self.clusters)
         if files.nexus is not None:
-            files.write_nexus(self.draws(_NEXUS_DRAWS))
+            files.write_nexus(self.draws(NEXUS_DRAWS))
         if files.plot is not None:
             files.write_plot(pal.plot.dendrogram(self.best[0][0], classes=self.classes))
-        if files.report is not None:
-            self._report(files.report, title)
-
-    def _report(self, path: str, title: str) -> None:
-        pal.report.write(
-            self.posterior,
-            path,
-            title=title,
-            classes=self.classes,
-            seed=self.options["seed"],
-            command=command_line(),
-            data=self.raw,
-            min_probability=self.options["min_probability"],
-        )
+        write_report(files, self.posterior, title, self.classes, self.raw, self.options)
 
     def echo(self, head: dict[str, Any], extra: dict[str, Any]) -> None:
         """The JSON."""

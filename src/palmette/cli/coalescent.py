@@ -9,15 +9,13 @@ import numpy as np
 
 import palmette as pal
 from palmette.cli import results, summary
-from palmette.cli.answers import check_answers, command_line
+from palmette.cli.answers import NEXUS_DRAWS, check_answers, write_report
 from palmette.cli.columns import Leaves
 from palmette.cli.options import input_options, output_options, stack, standardise_option
 from palmette.cli.outputs import Files, with_support
 from palmette.cli.problem import load
 
 __all__ = ["coalescent"]
-
-_NEXUS_DRAWS = 1000
 
 _PROCESSES = {"brownian": "Brownian motion", "sites": "categorical sites"}
 
@@ -137,23 +135,15 @@ def _write(files: Files, draws: Any, best: Any, clusters: Any, leaves: Leaves, o
     files.write_newick(best)
     files.write_table(("members", "size", "probability"), clusters)
     if files.nexus is not None:
-        wanted = _NEXUS_DRAWS if options["draws"] is None else options["draws"]
+        wanted = NEXUS_DRAWS if options["draws"] is None else options["draws"]
         files.write_nexus(draws.sample(wanted, rng=options["seed"]))
     if files.plot is not None:
         files.write_plot(pal.plot.dendrogram(best, classes=leaves.classes))
     if files.report is not None:
         # The particles' conditional cluster distribution: the closest thing that can be asked everything.
         posterior = pal.posterior.from_trees([draws[i] for i in range(len(draws))], weights=draws.weights)
-        pal.report.write(
-            posterior,
-            files.report,
-            title=f"Histories of {leaves.table.source}",
-            classes=leaves.classes,
-            seed=options["seed"],
-            command=command_line(),
-            data=leaves.table.raw,
-            min_probability=options["min_probability"],
-        )
+        title = f"Histories of {leaves.table.source}"
+        write_report(files, posterior, title, leaves.classes, leaves.table.raw, options)
 
 
 def _result(

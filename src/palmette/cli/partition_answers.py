@@ -9,7 +9,7 @@ from typing import Any
 
 import palmette as pal
 from palmette.cli import results, summary
-from palmette.cli.answers import command_line
+from palmette.cli.answers import write_report
 from palmette.cli.columns import Leaves
 from palmette.cli.outputs import Files
 
@@ -41,17 +41,8 @@ class PartitionAnswers:
             files.write_membership(("label", "cluster"), self._membership())
         if files.plot is not None:
             files.write_plot(pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
-        if files.report is not None:
-            pal.report.write(
-                self.posterior,
-                files.report,
-                title=f"Partitions of {self.leaves.table.source}",
-                classes=self.leaves.classes,
-                seed=self.options["seed"],
-                command=command_line(),
-                data=self.leaves.table.raw,
-                min_probability=self.options["min_probability"],
-            )
+        title = f"Partitions of {self.leaves.table.source}"
+        write_report(files, self.posterior, title, self.leaves.classes, self.leaves.table.raw, self.options)
 
     def _membership(self) -> list[tuple[str, int]]:
         found = self.best[0][0]

@@ -41,7 +41,7 @@ def dendrogram(
         if node < hierarchy.n_leaves or node in folded:
             lines.append(f"{here} {_name(hierarchy, node, classes)}")
             continue
-        children = _children(hierarchy, node)
+        children = hierarchy.children_of(node)
         number = "" if support is None or node == hierarchy.n_nodes - 1 else f"{support[node]:.2f}─"
         shift = below + " " * (len(here) - len(below) + len(number))
         for i, child in reversed(list(enumerate(children))):
@@ -52,11 +52,6 @@ def dendrogram(
     return "\n".join(lines)
 
 
-def _children(hierarchy: Hierarchy, node: int) -> list[int]:
-    children = [int(child) for child in (hierarchy.parents == node).nonzero()[0]]
-    return sorted(children, key=lambda child: int(hierarchy.intervals[child, 0]))
-
-
 def _folded(hierarchy: Hierarchy, max_rows: int, max_depth: int) -> set[int]:
     # Inner nodes that are shown as one row. Large clusters are opened first.
     if hierarchy.n_nodes == 1:
@@ -65,7 +60,7 @@ def _folded(hierarchy: Hierarchy, max_rows: int, max_depth: int) -> set[int]:
     n_rows = 1
     while closed:
         node = max(closed, key=lambda v: (hierarchy.sizes[v], v))
-        children = _children(hierarchy, node)
+        children = hierarchy.children_of(node)
         if n_rows + len(children) - 1 > max_rows and node != hierarchy.n_nodes - 1:
             break
         closed.remove(node)

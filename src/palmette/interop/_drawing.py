@@ -51,16 +51,9 @@ def places_down(hierarchy: Hierarchy, rows: list[int], top: float, step: float) 
     """
     y = {node: top + step * (number + 0.5) for number, node in enumerate(rows)}
     for node in range(hierarchy.n_leaves, hierarchy.n_nodes):
-        if node not in y and (children := children_of(hierarchy, node))[0] in y:
+        if node not in y and (children := hierarchy.children_of(node))[0] in y:
             y[node] = (y[children[0]] + y[children[-1]]) / 2
     return y
-
-
-def children_of(hierarchy: Hierarchy, node: int) -> list[int]:
-    """The children of a node, in order."""
-    start, stop = hierarchy.child_offsets[node : node + 2].tolist()
-    children: list[int] = hierarchy.child_nodes[start:stop].tolist()
-    return children
 
 
 def shown_name(label: str, longest: int = LONGEST) -> str:

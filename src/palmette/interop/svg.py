@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.hierarchy import Hierarchy
-from palmette.interop._drawing import children_of, drawn_rows, places_across, places_down, row_name, xml_text
+from palmette.interop._drawing import drawn_rows, places_across, places_down, row_name, xml_text
 from palmette.interop._support import Support, support_by_node
 
 __all__ = ["hierarchy_to_svg"]
@@ -58,7 +58,7 @@ def hierarchy_to_svg(
 
 
 def _inner_node(hierarchy: Hierarchy, node: int, x: list[float], y: dict[int, float]) -> str:
-    children = children_of(hierarchy, node)
+    children = hierarchy.children_of(node)
     branches = "".join(f"M{x[node]:.1f} {y[child]:.1f}H{x[child]:.1f}" for child in children)
     trunk = f"M{x[node]:.1f} {y[children[0]]:.1f}V{y[children[-1]]:.1f}"
     stem = f"M{x[node] - 8:.1f} {y[node]:.1f}h8" if hierarchy.parents[node] < 0 else ""

@@ -110,10 +110,10 @@ def sorted_by(hierarchy: Hierarchy, rank: Floats) -> Ints:
     stack = [hierarchy.n_nodes - 1]
     while stack:
         node = stack.pop()
-        start, stop = hierarchy.child_offsets[node : node + 2]
-        if start == stop:
+        children = hierarchy.children_of(node)
+        if not children:
             order.append(node)
-        stack += sorted(hierarchy.child_nodes[start:stop].tolist(), key=lambda child: -means[child])
+        stack += sorted(children, key=lambda child: -means[child])
     return np.array(order, dtype=np.int64)
 
 

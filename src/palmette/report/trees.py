@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from palmette.hierarchy import Hierarchy
-from palmette.interop._drawing import children_of, drawn_rows, places_across, places_down, row_name
+from palmette.interop._drawing import drawn_rows, places_across, places_down, row_name
 from palmette.report.classes import Classes
 from palmette.report.figures import percent
 from palmette.report.listing import Leaves, Listing
@@ -53,7 +53,7 @@ class _Layout:
         path = f"M{start:.1f} {self.y[node]:.1f}H{self.x[node]:.1f}"
         if node in self.rows:
             return path
-        children = children_of(self.hierarchy, node)
+        children = self.hierarchy.children_of(node)
         return f"{path}M{self.x[node]:.1f} {self.y[children[0]]:.1f}V{self.y[children[-1]]:.1f}"
 
     def dot(self, node: int, radius: float) -> Html:

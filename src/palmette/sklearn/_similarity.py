@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._checks import check_positive
 from palmette.inputs import check_matrix
 from palmette.models import Correlation, CorrelationClusters, Dasgupta, DirichletProcess
 from palmette.similarity import KINDS, distances, median_distance, of_points, standardised
@@ -60,11 +61,8 @@ def bandwidth_of(gamma: Any) -> float:
     >>> bandwidth_of(0.125)
     2.0
     """
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number):
-        raise TypeError(f"gamma must be a number, or None for one that suits the rows, not {gamma!r}")
-    if not 0 < gamma < np.inf:
-        raise ValueError(f"gamma is {gamma}; give a positive number, or None for one that suits the rows")
-    return float(np.sqrt(0.5) / np.sqrt(gamma))
+    checked = check_positive("gamma", gamma, ", or None for one that suits the rows")
+    return float(np.sqrt(0.5) / np.sqrt(checked))
 
 
 def likeness(model: Any, points: Floats, is_precomputed: bool) -> Floats:

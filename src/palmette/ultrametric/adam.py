@@ -48,17 +48,15 @@ class Adam:
         mean, square, largest = np.zeros((3, len(variables)))
         return cls(variables, mean, square, largest, scale * np.logaddexp(0, variables), scale)
 
-    def step(self, tree_edges: npt.NDArray[np.int32], gradient: Floats, learning_rate: float) -> None:
-        """One step against `gradient`, which holds the derivatives by the weights of `tree_edges`; others have none."""
+    def step(self, gradient: Floats, learning_rate: float) -> None:
+        """One step against `gradient`, the derivatives by the weights, shape (M,)."""
         self.n_steps += 1
-        by_edge = np.zeros(len(self.weights))
-        by_edge[tree_edges] = gradient
         if self.n_steps == 1:  # relative, so that neither the unit of weights nor the number of edges matters
             self.tiny = _TINY * self.scale * float(np.abs(gradient).max(initial=0.0)) or 1.0
         rate = learning_rate / (1 - _FIRST**self.n_steps)
         _step(
             self.variables, self.mean, self.square, self.largest, self.weights, self.scale,
-            by_edge, rate, 1 / np.sqrt(1 - _SECOND**self.n_steps), self.tiny,
+            gradient, rate, 1 / np.sqrt(1 - _SECOND**self.n_steps), self.tiny,
         )  # fmt: skip
 
     def copy(self) -> Adam:

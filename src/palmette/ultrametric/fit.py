@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import check_integer
+from palmette._checks import check_integer, check_positive
 from palmette._immutable import read_only
 from palmette.hierarchy import Hierarchy
 from palmette.progress import Progress
@@ -137,10 +137,10 @@ def fit(
 
     """
     settings = _Settings(
-        _positive("learning_rate", learning_rate),
-        None if tolerance is None else _positive("tolerance", tolerance),
+        check_positive("learning_rate", learning_rate),
+        None if tolerance is None else check_positive("tolerance", tolerance),
         check_integer("window", window, 1),
-        _scale_of(graph) if scale is None else _positive("scale", scale),
+        _scale_of(graph) if scale is None else check_positive("scale", scale),
         progress,
     )
     check_integer("iterations", iterations, 1)
@@ -193,7 +193,7 @@ def _descend(before: Fit, iterations: int) -> Fit:
             if value < best_loss:
                 best, best_loss, best_iteration = here, value, len(history)
             history.append(value)
-            optimiser.step(here.tree_edges, gradient, settings.learning_rate)
+            optimiser.step(here.scatter(gradient), settings.learning_rate)
             converged = _has_settled(history, settings)
             bar.advance(1)
     finally:
@@ -226,11 +226,3 @@ def _has_settled(history: list[float], settings: _Settings) -> bool:
 def _scale_of(graph: Graph) -> float:
     mean = float(graph.weights.mean()) if graph.n_edges else 1.0
     return mean if mean > 0 else 1.0
-
-
-def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} is {value}; give a positive number")
-    return float(value)
