@@ -2,17 +2,18 @@
 
 Numba stores a compiled function on disk under its name and the age of its own file. It notices neither an edit
 in another file nor a different function behind the same global name. So the name of every cached kernel carries
-a digest of all files that compile anything, and a *template* (a plain function that calls names it does not define,
-such as ``log_psi``) becomes a kernel of its own name for each set of functions put in for them. A constant that
-kernels read must live in a file that compiles something, so that it is part of the digest.
+a digest of its own file and of all that this one imports from the package, directly or not, and a *template* (a plain
+function that calls names it does not define, such as ``log_psi``) becomes a kernel of its own name for each set of
+functions put in for them, whose files are part of the digest too.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +27,49 @@ __all__ = ["as_compiled", "inline", "is_ours", "kernel", "reduction", "specialis
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
+_ROOT = Path(__file__).parent
+_IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
 def _digest(*contents: bytes) -> str:
     return hashlib.blake2b(b"\0".join(contents), digest_size=8).hexdigest()
 
 
 @functools.cache
-def _source_digest() -> str:
-    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
-    return _digest(*(source for source in sources if b"palmette._jit" in source))
+def _source(module: str) -> str | None:
+    # The text of a module of this package; None for anything else.
+    path = _ROOT.joinpath(*module.split(".")[1:])
+    for place in (path.with_suffix(".py"), path / "__init__.py"):
+        if module.split(".")[0] == __package__ and place.is_file():
+            return place.read_text(encoding="utf-8")
+    return None
+
+
+def _imported(module: str) -> Iterator[str]:
+    for package, names in _IMPORT.findall(_source(module) or ""):
+        yield package
+        yield from (f"{package}.{name}" for name in re.findall(r"\w+", names))  # a name may be a module
+
+
+@functools.cache
+def _source_digest(*modules: str) -> str:
+    found, waiting = set(), list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found and _source(module) is not None:
+            found.add(module)
+            waiting.extend(_imported(module))
+    return _digest(*((_source(module) or "").encode() for module in sorted(found)))
+
+
+def _modules(function: Any) -> tuple[str, ...]:
+    # Where a function, and all that was put into it, comes from; one that `exec` made may come from nowhere.
+    return getattr(function, "modules", (function.__module__ or "",))
 
 
 def _compile(function: Callable[..., Any], name: str) -> Any:
     function.__name__ = name
-    function.__qualname__ = f"{name}_{_source_digest()}"
+    function.__qualname__ = f"{name}_{_source_digest(*_modules(function))}"
     try:
         return numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # no writable place for a cache anywhere
@@ -75,20 +106,20 @@ def as_compiled(function: Callable[..., Any]) -> Any:
 
 def is_ours(function: Any) -> bool:
     """Whether a compiled function, and all that was put into it, belongs to this package."""
-    home = function.py_func.__module__ or ""  # a function that `exec` made may have none
-    return bool(home.split(".")[0] == __package__)
+    return all(module.split(".")[0] == __package__ for module in _modules(function.py_func))
 
 
-def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> tuple[types.FunctionType, bool]:
-    # The template with these functions behind its names, and whether all of them belong to this package.
+def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> types.FunctionType:
+    # The template with these functions behind its names.
     filled = types.FunctionType(
         template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
     )
-    foreign = [function.py_func.__module__ or "" for function in functions.values() if not is_ours(function)]
-    filled.__module__ = foreign[0] if foreign else template.__module__
-    names = ";".join(f"{f.py_func.__module__}.{f.py_func.__qualname__}" for f in functions.values())
+    parts = [f.py_func for f in functions.values()]
+    filled.modules = tuple(sorted({template.__module__, *(m for part in parts for m in _modules(part))}))  # type: ignore[attr-defined]
+    filled.__module__ = template.__module__
+    names = ";".join(f"{part.__module__}.{part.__qualname__}" for part in parts)
     filled.__name__ = filled.__qualname__ = f"{template.__name__}_{_digest(names.encode())}"
-    return filled, not foreign
+    return filled
 
 
 @functools.cache
@@ -98,11 +129,12 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
     It is cached on disk if all of them belong to this package. A user's function is compiled anew in each
     process: what it calls in turn could change without our noticing.
     """
-    filled, ours = _fill(template, functions)
+    filled = _fill(template, functions)
+    ours = all(map(is_ours, functions.values()))
     return _compile(filled, filled.__name__) if ours else numba.njit(**_OPTIONS)(filled)
 
 
 @functools.cache
 def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
     """Like `specialise`, for a part of other kernels: always inlined, with no cache of its own."""
-    return inline(_fill(template, functions)[0])
+    return inline(_fill(template, functions))
