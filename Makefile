@@ -10,7 +10,7 @@ JOBS ?= 2
 .PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs clean
 
 demo: $(READY)
-	$(BIN)/python -m palmette.demo
+	$(BIN)/python -m palmette.cli.tour
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile

@@ -26,9 +26,9 @@ from numba import njit
 
 import palmette as pal
 from palmette.models import SplitModel
-from palmette.recursions.schedule import default_threads
+from palmette.passes.hierarchies.full import SERIAL, FullHierarchyPasses
+from palmette.threads import default_threads
 from palmette.trellis.counting import double_factorial, n_splits
-from palmette.trellis.full import SERIAL, FullTrellis
 
 PAPER_SECONDS = {5: 0.05, 9: 1.6, 10: 6.1}  # Z and MAP of one jet, as the AISTATS paper reports them
 
@@ -111,7 +111,7 @@ def naive_kernels(log_psi):
     return inside, maximum
 
 
-def naive_pass(trellis: FullTrellis, kernel) -> np.ndarray:
+def naive_pass(trellis: FullHierarchyPasses, kernel) -> np.ndarray:
     table = np.full(1 << trellis.n, -np.inf)
     table[1 << np.arange(trellis.n)] = 0.0
     with trellis.workers("naive", n_splits(trellis.n)) as workers:
@@ -136,7 +136,7 @@ def best_time(function, repeat: int) -> tuple[float, object]:
 
 def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     model = make_model(name, n, beta)
-    small = FullTrellis(make_model(name, 13, beta))  # compiles every kernel that the large one will use
+    small = FullHierarchyPasses(make_model(name, 13, beta))  # compiles every kernel that the large one will use
     small_Z = small.inside()
     small.maximum()
     small.outside(small_Z)
@@ -144,7 +144,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     for kernel in naive:
         naive_pass(small, kernel)
 
-    trellis = FullTrellis(model)
+    trellis = FullHierarchyPasses(model)
     small.solve(10)
     row = {"model": name, "beta": beta, "n": n, "threads": trellis.threads}
     unit = 1e9 / n_splits(n)

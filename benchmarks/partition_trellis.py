@@ -25,9 +25,9 @@ import numpy as np
 from numba import njit
 
 import palmette as pal
-from palmette.recursions.schedule import default_threads
-from palmette.trellis.flat import FlatTrellis
-from palmette.trellis.partition_conditions import PartitionConditions
+from palmette.passes.partitions.conditions import PartitionConditions
+from palmette.passes.partitions.full import FullPartitionPasses
+from palmette.threads import default_threads
 
 
 def make_model(name: str, n: int, beta: float):
@@ -41,8 +41,8 @@ def make_model(name: str, n: int, beta: float):
     return pal.models.CorrelationClusters(weights + weights.T, beta)
 
 
-def trellis_of(model) -> FlatTrellis:
-    return FlatTrellis(model, PartitionConditions(model.labels))
+def trellis_of(model) -> FullPartitionPasses:
+    return FullPartitionPasses(model, PartitionConditions(model.labels))
 
 
 @njit(nogil=True)
@@ -81,7 +81,7 @@ def naive_max(log_psi, sets, M):
         M[S] = top
 
 
-def naive_pass(trellis: FlatTrellis, kernel) -> np.ndarray:
+def naive_pass(trellis: FullPartitionPasses, kernel) -> np.ndarray:
     table = np.full(1 << trellis.n, -np.inf)
     table[0] = 0.0
     with trellis.workers("naive", 0.5 * 3.0**trellis.n) as workers:

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palmette import datasets, demo
+from palmette import datasets
+from palmette.cli import tour
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts)]
@@ -101,11 +102,11 @@ def test_a_benchmark_replaces_its_own_table_and_nothing_else(tmp_path, monkeypat
 
 
 def test_the_demo_runs_and_draws_its_picture(tmp_path, capsys):
-    demo.main(tmp_path)
+    tour.main(tmp_path)
     printed = capsys.readouterr().out
-    assert str(tmp_path / demo.PICTURE) in printed
+    assert str(tmp_path / tour.PICTURE) in printed
     assert max(len(line) for line in printed.splitlines() if str(tmp_path) not in line) <= 100
-    picture = ET.parse(tmp_path / demo.PICTURE).getroot()
+    picture = ET.parse(tmp_path / tour.PICTURE).getroot()
     words = {element.text or element[-1].tail for element in picture.iter() if element.tag.endswith("}text")}
     assert "0.97" in words
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 import re
-from pathlib import Path
 
 import numpy as np
+import pytest
 from numba.core.dispatcher import Dispatcher
 
 from palmette import _jit
 from palmette._jit import as_compiled, inline, kernel, specialise, specialise_inline
 from palmette.models import Dasgupta, SplitModel, Uniform
 from palmette.models.features import feature_loader, subset_features
-from palmette.recursions.inside import solve_all
+from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.recursions.hierarchies.inside import solve_all
+from palmette.recursions.hierarchies.separable import combine_level
 from palmette.recursions.semirings import MAXIMUM, SUM
-from palmette.recursions.separable import combine_level
-from palmette.trellis.full import FullTrellis
 
 step = None  # put in by `specialise`
 
@@ -64,18 +62,16 @@ def test_a_users_function_is_never_cached_on_disk():
 def kernels_of_the_package():
     for model in (Uniform(3), Dasgupta(np.ones((3, 3)))):
         yield subset_features(model)
-        yield FullTrellis(model).specialised(solve_all)
+        yield FullHierarchyPasses(model).specialised(solve_all)
     yield combine_level(SUM)
     yield combine_level(MAXIMUM)
 
 
-def test_the_name_of_a_kernel_carries_the_digest_of_all_sources_and_of_its_functions():
-    digest = _jit._source_digest()
-    assert re.fullmatch("[0-9a-f]{16}", digest)
+def test_the_name_of_a_kernel_carries_the_digest_of_its_sources_and_of_its_functions():
     names = {}
     for compiled in kernels_of_the_package():
         name = compiled.py_func.__qualname__
-        assert name.endswith(f"_{digest}")
+        assert name.endswith(f"_{_jit._source_digest(*compiled.py_func.modules)}")
         assert re.fullmatch(r"\w+_[0-9a-f]{16}_[0-9a-f]{16}", name)
         assert compiled.stats.cache_path
         names.setdefault(name, set()).add(id(compiled))
@@ -88,48 +84,50 @@ def test_a_plain_kernel_carries_the_digest_too_and_releases_the_gil():
     def triple(x):
         return 3.0 * x
 
-    assert triple.py_func.__qualname__ == f"triple_{_jit._source_digest()}"
+    assert triple.py_func.__qualname__ == f"triple_{_jit._source_digest(__name__)}"
     assert triple.targetoptions["nogil"] is True
     assert triple(2.0) == 6.0
 
 
-def test_an_edit_of_any_source_with_kernels_changes_the_digest(tmp_path, monkeypatch):
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of our name in which `top` imports `middle`, that imports `bottom`; `beside` is on its own."""
     (tmp_path / "deep").mkdir()
-    (tmp_path / "_jit.py").write_text("")
-    (tmp_path / "deep/kernels.py").write_text("from palmette._jit import kernel")
-    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_jit.py"))
-    fresh = _jit._source_digest.__wrapped__
-    before = fresh()
-    assert fresh() == before
-    (tmp_path / "deep/kernels.py").write_text("from palmette._jit import inline")
-    assert fresh() != before
+    sources = {
+        "top": "from palmette.deep import (\n    middle,\n)\n",
+        "deep/middle": "from palmette.bottom import ONE\n",
+        "bottom": "ONE = 1\n",
+        "beside": "TWO = 2\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setattr(_jit, "_ROOT", tmp_path)
+    yield tmp_path
+    _forget_sources()
 
 
-def imported_constants(tree):
-    """Numbers that a source imports from another one of this package, and the path of that source."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("palmette"):
-            module = importlib.import_module(node.module)
-            for name in node.names:
-                if isinstance(getattr(module, name.name, None), int | float | np.generic | np.ndarray):
-                    yield name.name, Path(module.__file__)
+def _forget_sources():
+    _jit._source.cache_clear()
+    _jit._source_digest.cache_clear()
 
 
-def names_in_kernels(tree):
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and {"inline", "kernel", "reduction"} & {
-            decorator.id for decorator in node.decorator_list if isinstance(decorator, ast.Name)
-        }:
-            yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+@pytest.mark.parametrize(
+    ("edited", "changes"), [("top", True), ("deep/middle", True), ("bottom", True), ("beside", False)]
+)
+def test_an_edit_of_what_a_kernel_is_made_of_changes_its_digest(package, edited, changes):
+    _forget_sources()
+    before = _jit._source_digest("palmette.top")
+    with (package / f"{edited}.py").open("a") as file:
+        file.write("THREE = 3\n")
+    _forget_sources()
+    assert (_jit._source_digest("palmette.top") != before) is changes
 
 
-def test_an_edit_of_a_constant_that_kernels_read_changes_the_digest():
-    """A constant is frozen into compiled code, so the source that holds it must be part of the digest."""
-    for path in Path(_jit.__file__).parent.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        read = set(names_in_kernels(tree))
-        for name, source in imported_constants(tree):
-            assert name not in read or "palmette._jit" in source.read_text(encoding="utf-8"), (path.name, name)
+def test_what_was_put_into_a_template_counts_for_the_digest():
+    inner = specialise_inline(template, step=feature_loader(1))
+    outer = _jit._fill(template, {"step": inner})
+    assert set(outer.modules) == {__name__, "palmette.models.features"}
+    assert not _jit.is_ours(inline(outer))
 
 
 def test_loaders_of_features_have_different_names():

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from palmette.hierarchy import Hierarchy
     from palmette.partition import Partition
     from palmette.posterior import Draws, Estimate, HierarchyPosterior, PartitionDraws, PartitionPosterior
-    from palmette.trellis.partition_trellis import PartitionTrellis
-    from palmette.trellis.sparse import SparseTrellis
+    from palmette.trellis import PartitionTrellis, SparseTrellis
 
 __all__ = [
     "Draws",
@@ -75,8 +74,8 @@ _HOMES = {
     "Partition": "partition",
     "PartitionDraws": "posterior",
     "PartitionPosterior": "posterior",
-    "PartitionTrellis": "trellis.partition_trellis",
-    "SparseTrellis": "trellis.sparse",
+    "PartitionTrellis": "trellis",
+    "SparseTrellis": "trellis",
     "TrellisTooLarge": "errors",
 }
 

@@ -106,7 +106,11 @@ def as_compiled(function: Callable[..., Any]) -> Any:
 
 def is_ours(function: Any) -> bool:
     """Whether a compiled function, and all that was put into it, belongs to this package."""
-    return all(module.split(".")[0] == __package__ for module in _modules(function.py_func))
+    return _all_ours(function.py_func)
+
+
+def _all_ours(function: Any) -> bool:
+    return all(module.split(".")[0] == __package__ for module in _modules(function))
 
 
 def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> types.FunctionType:
@@ -130,8 +134,7 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
     process: what it calls in turn could change without our noticing.
     """
     filled = _fill(template, functions)
-    ours = all(map(is_ours, functions.values()))
-    return _compile(filled, filled.__name__) if ours else numba.njit(**_OPTIONS)(filled)
+    return _compile(filled, filled.__name__) if _all_ours(filled) else numba.njit(**_OPTIONS)(filled)
 
 
 @functools.cache

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palmette._checks import as_integers
 from palmette._immutable import Immutable, read_only
+from palmette.checks import as_integers
 from palmette.labels import align_labels, check_labels, describe_cluster, read_clusters
 
 __all__ = ["Partition"]

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist, squareform
 
-from palmette._checks import check_positive
+from palmette.array_types import Floats
+from palmette.checks import check_matrix, check_points, check_positive
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_matrix, check_points
 
 __all__ = [
     "KINDS",
@@ -34,7 +34,6 @@ __all__ = [
     "to_distances",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 KINDS = ("rbf", "linear", "cosine", "correlation")  #: the similarities that have a name
 

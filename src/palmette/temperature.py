@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.cluster_model import PartitionModel
@@ -30,7 +31,6 @@ from palmette.progress import Progress
 
 __all__ = ["SupportCurve", "TemperatureRow", "at_perplexity", "curve", "support_curve"]
 
-Floats = npt.NDArray[np.float64]
 SomeModel = TypeVar("SomeModel", bound=HierarchyModel | PartitionModel)
 
 _CLOSE = 5e-7  # of the logarithm of the perplexity

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from oracle import dasgupta, members, splits_of
 
 from palmette import HierarchyPosterior, ImpossibleData, TrellisTooLarge, batch
+from palmette import threads as schedule
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SplitModel, Uniform
-from palmette.recursions import schedule
 
 
 def slow_answers(n, log_psi):

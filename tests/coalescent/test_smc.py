@@ -131,7 +131,7 @@ def test_better_proposals_find_more_evidence():
 
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_nothing_depends_on_threads_and_seeds_repeat(proposal, monkeypatch):
-    monkeypatch.setattr("palmette.recursions.schedule._SHORTEST", 1.0)
+    monkeypatch.setattr("palmette.threads._SHORTEST", 1.0)
     x = data_of(9, 3, 0)
     one, two, again = (
         coalescent.smc(x, coalescent.Brownian(), 33, proposal=proposal, rng=5, threads=threads) for threads in (1, 2, 3)

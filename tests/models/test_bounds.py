@@ -15,7 +15,7 @@ from oracle import members
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitModel, SumOfSquares, Uniform
 from palmette.models.bounds import dasgupta_bound, never_gains, upper_bounds
 from palmette.models.ginkgo import _Literal
-from palmette.trellis.full import FullTrellis
+from palmette.passes.hierarchies.full import FullHierarchyPasses
 
 
 def symmetric(entries, n):
@@ -69,7 +69,7 @@ def large_clusters(n):
 
 def violations(model):
     """(cluster, U, M) wherever U(C) < M(C): there must be none."""
-    best = FullTrellis(model).maximum()
+    best = FullHierarchyPasses(model).maximum()
     clusters = large_clusters(model.n_leaves)
     upper = upper_bounds(model, clusters)
     assert not np.isnan(upper).any()
@@ -97,7 +97,7 @@ def test_no_hierarchy_of_awkward_models_exceeds_the_bound(case):
 def test_bounds_of_costs_are_reached_over_three_leaves(kind):
     for seed in range(20):
         model = MODELS[kind](np.random.default_rng(seed), 3)
-        best = FullTrellis(model).maximum()[-1]
+        best = FullHierarchyPasses(model).maximum()[-1]
         assert upper_bounds(model, [[0, 1, 2]])[0] == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 
@@ -342,7 +342,7 @@ def test_where_nothing_is_gained_no_split_has_a_positive_log_potential(seed):
     for kind, make in MODELS.items():
         model = make(np.random.default_rng(seed), 4)
         if never_gains(model):
-            assert (FullTrellis(model).maximum()[1:] <= 1e-12).all(), kind
+            assert (FullHierarchyPasses(model).maximum()[1:] <= 1e-12).all(), kind
 
 
 def test_what_is_known_to_gain_nothing():

@@ -8,7 +8,7 @@ from golden import JETS, RATE, T_CUT
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior
-from palmette.trellis import full
+from palmette.passes.hierarchies import full
 
 LIKELIHOODS = ("ordered", "symmetric", "literal")
 

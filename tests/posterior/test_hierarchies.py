@@ -15,7 +15,7 @@ from oracle import Oracle, clusters_of, members, splits_of
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, ImpossibleData
 from palmette.models import Uniform
-from palmette.trellis import full
+from palmette.passes.hierarchies import full
 
 
 @pytest.fixture(params=["serial", "by level"], autouse=True)

@@ -26,10 +26,10 @@ from partition_oracle import (
 from scipy.stats import betabinom, t
 
 from palmette import PartitionPosterior, TrellisTooLarge
+from palmette import threads as schedule
 from palmette.likelihoods import BetaBernoulli
 from palmette.models import CorrelationClusters, DirichletProcess, UniformPartitions
-from palmette.recursions import schedule
-from palmette.trellis import set_passes
+from palmette.passes.partitions import segments as set_passes
 
 N = 13  # one more than is solved in one serial call
 TABLES = large_tables(N)

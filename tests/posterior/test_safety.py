@@ -22,9 +22,9 @@ import pytest
 
 import palmette as pal
 from palmette import HierarchyPosterior, progress
+from palmette import threads as schedule
 from palmette.models import Correlation, Dasgupta, Ginkgo, SumOfSquares, Uniform
-from palmette.recursions import schedule
-from palmette.trellis.full import FullTrellis
+from palmette.passes.hierarchies.full import FullHierarchyPasses
 
 
 def weights(n, seed=0):
@@ -74,13 +74,13 @@ def test_no_bit_of_an_answer_depends_on_the_number_of_threads(name, n, monkeypat
 
 def test_eight_threads_that_ask_at_once_wait_for_one_computation(monkeypatch):
     calls = []
-    inside = FullTrellis.inside
+    inside = FullHierarchyPasses.inside
 
     def counted(self):
         calls.append(self)
         return inside(self)
 
-    monkeypatch.setattr(FullTrellis, "inside", counted)
+    monkeypatch.setattr(FullHierarchyPasses, "inside", counted)
     post = HierarchyPosterior(Dasgupta(weights(14), 0.3), threads=2)
     start = threading.Barrier(8)
 
@@ -119,7 +119,7 @@ def test_many_posteriors_in_many_threads_do_not_disturb_each_other():
 def test_an_error_in_a_worker_reaches_the_caller_and_leaves_the_posterior_usable(monkeypatch):
     post = HierarchyPosterior(Dasgupta(weights(13), 0.3), threads=2)
     with monkeypatch.context() as patch:
-        patch.setattr(FullTrellis, "inside", lambda self: 1 / 0)
+        patch.setattr(FullHierarchyPasses, "inside", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             _ = post.log_partition
     assert np.isfinite(post.log_partition)
@@ -335,7 +335,7 @@ CACHED = """
     from palmette import HierarchyPosterior
     from palmette.models import Dasgupta
     from palmette.models.features import subset_features
-    from palmette.recursions import inside
+    from palmette.recursions.hierarchies import inside
 
     post = HierarchyPosterior(Dasgupta(np.ones((10, 10))))
     post.log_partition

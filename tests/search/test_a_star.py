@@ -14,8 +14,8 @@ from random_hierarchies import caterpillar
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SumOfSquares, Uniform
 from palmette.models.base import Model
 from palmette.models.bounds import dasgupta_bound
+from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.search import Found, a_star
-from palmette.trellis.full import FullTrellis
 
 module = importlib.import_module("palmette.search.a_star")  # its name in the package is that of the function
 
@@ -80,7 +80,7 @@ def as_function(model):
 
 def best_log_potential(model):
     # A user's model is compiled anew in each process; its formula as a function is not.
-    return FullTrellis(as_function(model) if isinstance(model, Tilted) else model).maximum()[-1]
+    return FullHierarchyPasses(as_function(model) if isinstance(model, Tilted) else model).maximum()[-1]
 
 
 def is_same(one, two):

@@ -18,10 +18,10 @@ from oracle import dasgupta, pair_sum
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SumOfSquares, Uniform
 from palmette.models.base import Model
+from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.search import beam, greedy
 from palmette.search.forests import Forests, empty_pool
 from palmette.simulate import ginkgo
-from palmette.trellis.full import FullTrellis
 
 module = importlib.import_module("palmette.search.beam")  # its name in the package is that of the function
 
@@ -191,7 +191,7 @@ def test_the_beam_of_any_width_is_that_of_plain_python(n, width, seed, kind):
 
 
 def best_log_potential(model):
-    return FullTrellis(model).maximum()[-1]
+    return FullHierarchyPasses(model).maximum()[-1]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CASES if kind != "user's"])

@@ -16,7 +16,7 @@ from random_hierarchies import caterpillar, hierarchies
 import palmette as pal
 from palmette import Hierarchy, Partition, PartitionTrellis, TrellisTooLarge
 from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, Dasgupta
-from palmette.recursions.paths import (
+from palmette.recursions.partitions.sparse import (
     _count_large,
     best_path,
     count_paths,
@@ -26,10 +26,10 @@ from palmette.recursions.paths import (
     maximum,
     visits,
 )
-from palmette.trellis import families as family_lists
-from palmette.trellis import partition_trellis as trellis_paths
-from palmette.trellis.families import collect
-from palmette.trellis.remainders import layered, remainder_paths
+from palmette.trellis.partitions import families as family_lists
+from palmette.trellis.partitions import sparse as trellis_paths
+from palmette.trellis.partitions.families import collect
+from palmette.trellis.partitions.remainders import layered, remainder_paths
 
 
 @cache

@@ -19,13 +19,13 @@ from random_hierarchies import caterpillar, random_merges
 
 from palmette import Hierarchy, SparseTrellis
 from palmette.models import Dasgupta, SumOfSquares
-from palmette.recursions import sparse as kernels
-from palmette.trellis import closing, observed
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
+from palmette.recursions.hierarchies import sparse as kernels
 from palmette.trellis.bit_sets import BitSets, as_words, from_words, n_words
-from palmette.trellis.closing import all_splits, lowest_leaves
-from palmette.trellis.hierarchy_conditions import Conditions
-from palmette.trellis.observed import by_size, observe
-from palmette.trellis.sparse_passes import SparsePasses
+from palmette.trellis.hierarchies import closing, observed
+from palmette.trellis.hierarchies.closing import all_splits, lowest_leaves
+from palmette.trellis.hierarchies.observed import by_size, observe
 
 WORD_EDGES = [63, 64, 65, 130]
 
@@ -654,7 +654,7 @@ def test_a_model_on_many_leaves_matches_the_slow_twin(n, kind):
     x, w = rng.normal(size=(n, 2)), w + w.T
     model = SumOfSquares(x, 0.3) if kind == "sum of squares" else Dasgupta(w, 0.01)
     log_psi = formulas.sum_of_squares(x, 0.3) if kind == "sum of squares" else formulas.dasgupta(w, 0.01)
-    passes = SparsePasses(model, SparseTrellis.from_hierarchies(sample), Conditions(model.labels))
+    passes = SparseHierarchyPasses(model, SparseTrellis.from_hierarchies(sample), HierarchyConditions(model.labels))
     trellis = passes.trellis
     assert trellis.labels == model.labels
     values = {(P, L, R): log_psi(members(L), members(R)) for P, L, R in listed_splits(trellis)}

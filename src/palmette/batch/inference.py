@@ -11,20 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import as_integers
 from palmette._immutable import read_only
+from palmette.array_types import Floats, Ints
 from palmette.batch.problems import Problems
+from palmette.checks import as_integers
 from palmette.errors import ImpossibleData, TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
-from palmette.recursions.batch import batch_kernel
-from palmette.recursions.schedule import Workers, check_threads
+from palmette.recursions.hierarchies.batch import batch_kernel
+from palmette.threads import Workers, check_threads
 
 __all__ = ["MOST_LEAVES", "BatchResult", "check_whole", "infer", "work_of"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MOST_LEAVES = 17  # beyond, one problem holds a thread for longer than Ctrl-C should have to wait
 _NANOSECONDS = 5.0  # per 3^n: (3^n)/2 splits of about ten nanoseconds

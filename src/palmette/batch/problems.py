@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import as_integers
 from palmette._immutable import read_only
+from palmette.array_types import Floats, Ints
+from palmette.checks import as_integers
 from palmette.models.split_model import SplitModel
 
 __all__ = ["Problems"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

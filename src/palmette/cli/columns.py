@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.cli.inputs import Table, is_missing, is_number
 
 __all__ = ["Leaves", "as_matrix", "choose_columns"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

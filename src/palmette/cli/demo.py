@@ -27,7 +27,7 @@ def demo(folder: Path, data: bool) -> None:
         for path in write_examples(folder):
             click.echo(path)
         return
-    from palmette import demo as tour
+    from palmette.cli import tour
 
     folder.mkdir(parents=True, exist_ok=True)
     tour.main(folder)

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import numpy as np
-import numpy.typing as npt
 
 import palmette as pal
+from palmette.array_types import Floats
 
 __all__ = ["Settings", "infer_hierarchies", "infer_partitions", "note"]
 
-Floats = npt.NDArray[np.float64]
 
 _MIN_SHARE = 1e-4
 

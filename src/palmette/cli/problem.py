@@ -7,15 +7,13 @@ from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.cli.columns import Leaves, as_matrix, choose_columns
 from palmette.cli.inputs import read_table
 from palmette.similarity import centred, distances, mean_similarity, of_distances, of_points, standardised
 
 __all__ = ["Problem", "check_temperature", "load"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,15 +18,15 @@ from scipy.linalg import solve_triangular
 
 from palmette._immutable import read_only
 from palmette._jit import reduction
+from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.truncated_gig import draw_truncated, log_truncated_integral
-from palmette.inputs import check_points
 
 __all__ = ["Brownian", "Gaussian"]
 
-Floats = npt.NDArray[np.float64]
 
 _LOG_2_PI = math.log(2 * math.pi)
 _LARGEST = 1e140  # of a whitened entry: sums of squares stay finite

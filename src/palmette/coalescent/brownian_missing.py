@@ -14,14 +14,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel, reduction
+from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
 
 __all__ = ["ByColumn", "Coupled"]
 
-Floats = npt.NDArray[np.float64]
 
 _LOG_2_PI = math.log(2 * math.pi)
 

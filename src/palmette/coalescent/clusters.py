@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import specialise
+from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.joint import evaluate_events
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_points
 from palmette.partition import Partition
 from palmette.search.bayesian import first_clusters
 
 __all__ = ["flat_clusters", "log_ratios"]
 
-Floats = npt.NDArray[np.float64]
 
 log_root: Any = None  # a process's, put in by `specialise`
 

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import specialise
+from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.greedy import FoundHistory, Rule, greedy
 from palmette.coalescent.joint import ages_of, evaluate_events
@@ -26,12 +28,10 @@ from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.coalescent.view import site_tables, view, weighted_histories, with_equilibrium
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_points
 
 __all__ = ["Gamma", "InverseGamma", "InverseWishart"]
 __all__ += ["estimate_rate", "estimate_scale", "estimate_sites", "fit", "sample_covariance"]
 
-Floats = npt.NDArray[np.float64]
 Shape = Literal["scalar", "diagonal", "full"]
 Scale = Literal["moments", "em"]
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
+from palmette.array_types import Floats, Ints
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
@@ -22,8 +23,6 @@ from palmette.progress import Progress
 
 __all__ = ["FoundHistory", "Rule", "greedy"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Rule = Literal["rate1", "max-prob", "min-duration"]
 
 meet: Any = None  # a process's, put in by `specialise`, as are all of these

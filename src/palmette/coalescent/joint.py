@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import specialise
+from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Events", "ages_of", "evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log"]
 
-Floats = npt.NDArray[np.float64]
 
 meet: Any = None  # a process's, put in by `specialise`, as are all of these
 log_z: Any = None

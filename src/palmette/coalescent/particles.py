@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.posterior.consensus import check_threshold, consensus
 from palmette.posterior.tables import ClusterRow, Table, member_table
-from palmette.trellis.sparse import SparseTrellis
+from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["CoalescentDraws"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class CoalescentDraws:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, specialise
+from palmette.array_types import Floats, Ints
 from palmette.coalescent.joint import evaluate_events, log_likelihood, total_log
 from palmette.coalescent.particles import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process
@@ -28,8 +29,6 @@ from palmette.hierarchy import Hierarchy
 
 __all__ = ["Placement", "place"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 meet: Any = None  # a process's, put in by `specialise`, as are all of these
 log_z: Any = None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats, Ints
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.brownian_missing import Coupled
 from palmette.coalescent.joint import ages_of, evaluate_events, log_likelihood, total_log
@@ -27,9 +28,6 @@ from palmette.coalescent.view import (
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Imputation", "Prediction", "impute", "log_predictive_entry", "predict"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

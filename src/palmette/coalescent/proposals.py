@@ -12,16 +12,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, specialise, specialise_inline
+from palmette.array_types import Floats, Ints
 from palmette.coalescent.process import Prepared
 from palmette.numeric import unit_draw
 
 __all__ = ["PROPOSALS", "Pool", "Proposal", "Swarm", "compile_proposal"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 PROPOSALS = ("prior-prior", "prior-post", "post-post", "race")
 

@@ -19,14 +19,13 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
+from palmette.array_types import Floats, Ints
+from palmette.checks import check_points
 from palmette.coalescent.process import Prepared, Process
-from palmette.inputs import check_points
 from palmette.numeric import exponential
 
 __all__ = ["IndependentSites"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _SMALLEST = 1e-100  # of the probability of a state that was seen: its inverse is squared
 

@@ -13,18 +13,17 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats, Ints
 from palmette.coalescent.particles import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
 from palmette.labels import name_leaves
 from palmette.posterior.base import check_positive
 from palmette.progress import Progress
-from palmette.recursions.schedule import Workers, check_threads
+from palmette.threads import Workers, check_threads
 
 __all__ = ["RESAMPLINGS", "smc"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 RESAMPLINGS = ("stratified", "systematic", "multinomial")
 

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import specialise
+from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.coalescent.brownian import Brownian
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import no_root
@@ -26,7 +28,6 @@ from palmette.coalescent.particles import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_points
 
 __all__ = [
     "View",
@@ -40,8 +41,6 @@ __all__ = [
     "with_equilibrium",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 join: Any = None  # a process's, put in by `specialise`
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from importlib import resources
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette.array_types import Floats
 from palmette.datasets.words import word_similarity
 
 __all__ = ["Dataset", "PointData", "SimilarityData", "WordData", "load_numerals", "load_worlds"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

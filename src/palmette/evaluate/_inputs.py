@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels
 
-Ints = npt.NDArray[np.int64]
 Classes = Iterable[Any]
 
 

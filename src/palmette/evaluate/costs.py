@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from palmette.checks import check_finite_total, check_matrix
 from palmette.evaluate._inputs import leaf_of_row, require_hierarchy
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_finite_total, check_matrix
 
 __all__ = ["dasgupta_cost"]
 

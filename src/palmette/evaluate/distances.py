@@ -19,8 +19,6 @@ from palmette.labels import align_labels
 
 __all__ = ["robinson_foulds", "shared_clusters"]
 
-Ints = npt.NDArray[np.int64]
-
 
 @overload
 def robinson_foulds(one: Hierarchy, other: Hierarchy, normalized: Literal[False] = False) -> int: ...

@@ -11,15 +11,12 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats, Ints
 from palmette.evaluate._inputs import Annotation, Classes, read_classes, require_pairs
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["dendrogram_purity"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def dendrogram_purity(

@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Ints
 from palmette.evaluate._inputs import Annotation, Classes, read_classes, require_pairs
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["leave_one_out_accuracy", "subtree_score"]
-
-Ints = npt.NDArray[np.int64]
 
 
 class _Row(NamedTuple):

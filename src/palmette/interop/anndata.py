@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats
+from palmette.formats.linkage import to_linkage
 from palmette.hierarchy import Hierarchy
-from palmette.interop.scipy import to_linkage
 
 __all__ = ["to_anndata"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def to_anndata(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._extras import require
+from palmette.array_types import Ints
 from palmette.coalescent.particles import CoalescentDraws
 from palmette.posterior.draws import Draws
 from palmette.posterior.partition_draws import PartitionDraws
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["to_xarray"]
 
-Ints = npt.NDArray[np.int64]
 AnyDraws = Draws | PartitionDraws | CoalescentDraws
 Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import kernel
+from palmette.array_types import Floats, Ints
 from palmette.batch.run import Results
 from palmette.jets.rows import SEARCHES
 from palmette.posterior.tables import Table
 
 __all__ = ["Comparison", "compare"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _SAME = 1e-9  # log potentials that are closer are the same number, summed in another order
 

@@ -11,14 +11,13 @@ from typing import Any, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import as_integers
 from palmette._immutable import Immutable, read_only
+from palmette.array_types import Floats, Ints
+from palmette.checks import as_integers
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Jet", "Jets"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Ids = Mapping[str, npt.NDArray[Any]]
 
 _COLUMNS = "(E, px, py, pz)"

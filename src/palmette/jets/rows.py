@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from palmette import search
 from palmette._extras import require
+from palmette.array_types import Floats, Ints
 from palmette.batch.inference import MOST_LEAVES, infer, work_of
 from palmette.batch.problems import Problems
 from palmette.hierarchy import Hierarchy
@@ -21,8 +22,6 @@ from palmette.posterior.hierarchies import HierarchyPosterior
 
 __all__ = ["SEARCHES", "Chunk", "Inference"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 SEARCHES = ("greedy", "beam", *ALGORITHMS)
 

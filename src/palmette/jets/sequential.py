@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._extras import require
+from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_points
 from palmette.jets.ragged import Jets
 from palmette.models.particles import LARGEST
 
 __all__ = ["ALGORITHMS", "cluster", "cluster_all"]
 
-Floats = npt.NDArray[np.float64]
 
 #: Name → the power p of pt or E in the distance.
 ALGORITHMS = {"kt": 1, "cambridge": 0, "antikt": -1}

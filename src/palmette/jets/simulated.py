@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from palmette.jets.ragged import Floats, Ids, Ints, Jets
+from palmette.array_types import Floats, Ints
+from palmette.jets.ragged import Ids, Jets
 
 __all__ = ["GinkgoJets"]
 

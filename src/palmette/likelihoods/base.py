@@ -11,7 +11,8 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import specialise
 from palmette._static import compile_static
-from palmette.inputs import check_points
+from palmette.array_types import Floats
+from palmette.checks import check_points
 
 __all__ = [
     "Likelihood",
@@ -24,7 +25,6 @@ __all__ = [
     "rising_tables",
 ]
 
-Floats = npt.NDArray[np.float64]
 Parameter = float | Sequence[float] | npt.NDArray[np.float64]  # one number, or one per column
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise`

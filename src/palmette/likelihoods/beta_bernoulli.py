@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline
+from palmette.array_types import Floats
 from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, per_column, rising_tables
 
 __all__ = ["BetaBernoulli"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @inline

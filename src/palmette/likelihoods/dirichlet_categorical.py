@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import as_integers
 from palmette._jit import inline
+from palmette.array_types import Floats
+from palmette.checks import as_integers
 from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, per_column, rising_tables
 
 __all__ = ["DirichletCategorical"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @inline

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from palmette._jit import inline
+from palmette.array_types import Floats
 from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, log_rising, per_column
 
 __all__ = ["NormalGamma", "centre", "check_spread", "log_half_rising"]
 
-Floats = npt.NDArray[np.float64]
 
 _LARGEST = 1e100
 _LOST = 1e-9  # what rounding may do to a sum of squares, relative to the prior's own

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from palmette._jit import inline
-from palmette.inputs import check_points
+from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, check_single, per_column
 from palmette.likelihoods.normal_gamma import centre, check_spread, log_half_rising
 
 __all__ = ["NormalInverseWishart"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @inline

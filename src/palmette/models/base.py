@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette._static import compile_static
+from palmette.array_types import Floats
 from palmette.labels import check_labels
 
 __all__ = ["FeatureModel", "Model"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Model:

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, specialise
+from palmette.array_types import Floats
 
 if TYPE_CHECKING:
     from palmette.models.split_model import SplitModel
@@ -36,7 +36,6 @@ __all__ = [
     "upper_bounds",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 _INF = math.inf
 _SLACK = 1e-13  # of the sum of all magnitudes: sums over 63 leaves, row by row, are right to 63·3 roundings

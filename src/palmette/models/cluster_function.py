@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members
 from palmette.labels import describe_cluster
 from palmette.models.cluster_model import PartitionModel
 
 __all__ = ["ClusterFunction"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MOST_LEAVES = 63  # bits of a mask
 

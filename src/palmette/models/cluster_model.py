@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats, Ints
 from palmette.models.base import FeatureModel, Model
 from palmette.models.evaluate import member_log_potentials
 from palmette.partition import Partition
 
 __all__ = ["ClusterModel", "PartitionModel"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class PartitionModel(Model):

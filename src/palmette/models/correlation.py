@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline
-from palmette.inputs import check_beta, check_finite_total, check_matrix
+from palmette.checks import check_beta, check_finite_total, check_matrix
 from palmette.models.bounds import correlation_bound
 from palmette.models.dasgupta import average_affinity
 from palmette.models.split_model import SeparableModel

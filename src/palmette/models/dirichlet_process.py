@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import is_ours, specialise_inline
-from palmette.inputs import check_points
+from palmette.checks import check_points
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
 from palmette.models.cluster_model import ClusterModel
 from palmette.models.uniform_partitions import only_feature

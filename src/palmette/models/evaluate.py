@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.features import feature_loader
 
@@ -26,8 +27,6 @@ __all__ = [
     "split_log_potentials",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, specialise, specialise_inline
+from palmette.array_types import Floats
 from palmette.clusters import size_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = [
     "subset_scores",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.models import shower_laws as laws
 from palmette.models.mass_bounds import literal_bound, ordered_bound, symmetric_bound
 from palmette.models.particles import check_particles, check_positive, check_totals
@@ -21,7 +22,6 @@ from palmette.models.split_model import SplitModel
 
 __all__ = ["Ginkgo"]
 
-Floats = npt.NDArray[np.float64]
 
 _LOG_4PI = math.log(4 * math.pi)
 

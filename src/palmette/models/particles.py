@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette.inputs import check_points
+from palmette.array_types import Floats
+from palmette.checks import check_points
 
 __all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals", "jet_errors"]
 
-Floats = npt.NDArray[np.float64]
 
 LARGEST, SMALLEST = 1e30, 1e-30  # within these bounds no product or ratio of a shower's law leaves float64
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from palmette._jit import inline
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model
 from palmette.models.evaluate import hierarchy_log_potential
 
 __all__ = ["HierarchyModel", "SeparableModel", "SplitModel", "require_binary"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def require_binary(hierarchy: Hierarchy) -> Hierarchy:

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from palmette._immutable import read_only
-from palmette.inputs import check_beta, check_finite_total
+from palmette.checks import check_beta, check_finite_total
 from palmette.models.base import FeatureModel
 
 __all__ = ["Tempered"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
-from palmette.interop._support import support_by_node
+from palmette.hierarchy.support import support_by_node
 from palmette.plot._axes import settle
 from palmette.plot._leaves import row_points
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_branches", "line_width", "node_support", "write_support"]
 
-Floats = npt.NDArray[np.float64]
 
 _MOST_NUMBERS = 60  # clusters up to which support is written as a number; beyond, it is only shown by darkness
 _FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1

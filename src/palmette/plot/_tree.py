@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
 __all__ = [
@@ -23,8 +24,6 @@ __all__ = [
     "sorted_by",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MOST_TO_ORDER = 400  # leaves up to which the order of an average linkage is optimised
 _CURVE = np.linspace(0.0, 1.0, 13)

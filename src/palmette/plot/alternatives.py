@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.plot._axes import INK, ORANGE, fix, new_figure, shown_names
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["alternatives"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _PALE = "#dddddd"  # of a leaf that is a cluster of its own
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import fix, new_figure, settle, shown_names
 from palmette.plot._branches import draw_branches, line_width, node_support, write_support
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["heatmap_with_dendrogram"]
 
-Floats = npt.NDArray[np.float64]
 
 _TREE = 0.42  # width of the hierarchy, as a share of that of the matrix
 

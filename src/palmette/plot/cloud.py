@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import BLUE, INK, frame, new_figure, shown_names
 from palmette.plot._branches import node_support, write_support
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cloud", "lca_sizes"]
 
-Floats = npt.NDArray[np.float64]
 
 _DARKEST = 0.75  # opacity of a branch that every draw has
 

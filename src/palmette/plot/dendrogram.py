@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import frame, new_figure, shown_names
 from palmette.plot._branches import draw_branches, line_width, node_support, write_support
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["dendrogram"]
 
-Floats = npt.NDArray[np.float64]
 
 _SIDES = ("left", "right", "top", "bottom")
 

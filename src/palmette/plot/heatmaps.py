@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.labels import check_labels, leaf_index, leaf_number
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["affinities_and_coclustering", "draw_cells", "heatmap", "write_numbers"]
 
-Floats = npt.NDArray[np.float64]
 _MOST_NUMBERS = 12  # leaves up to which numbers are written into the cells
 _MOST_NAMES = 30  # leaves up to which they are named
 

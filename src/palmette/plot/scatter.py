@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
-from palmette.inputs import check_matrix
+from palmette.array_types import Floats
+from palmette.checks import check_matrix
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.plot._axes import BLUE, INK, ORANGE, PLAIN, frame, own_axes, settle, shown_names
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["affinity_against_coclustering", "approximate_against_exact", "pair_log_potentials", "surprises"]
 
-Floats = npt.NDArray[np.float64]
 _HIDING = 60.0  # points of a longer line that a name takes rather than hide something
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.plot._axes import INK, PLAIN, frame, own_axes, settle, shown_names
 from palmette.plot._classes import COLOURS
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["support_against_temperature"]
 
-Floats = npt.NDArray[np.float64]
 
 _LINE_COLOURS = COLOURS[:6]  # yellow lines are not seen on white
 _DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))

@@ -9,16 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.posterior.consensus import consensus, hierarchy_of_masks
 from palmette.posterior.tables import ClusterRow, Table, member_table
-from palmette.trellis.sparse import SparseTrellis
+from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["Draws"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Draws(Sequence[Hierarchy]):

@@ -10,24 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.split_model import HierarchyModel, require_binary
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.posterior.base import Posterior, wrong_model
-from palmette.posterior.best import LazyBest, best_masks
+from palmette.posterior.best_hierarchies import LazyBest, best_masks
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks, with_support
 from palmette.posterior.draws import Draws
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, member_table, split_table
-from palmette.trellis.full import FullTrellis
-from palmette.trellis.hierarchy_conditions import Conditions
-from palmette.trellis.sparse import SparseTrellis
-from palmette.trellis.sparse_passes import SparsePasses
+from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["HierarchyPosterior"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class HierarchyPosterior(Posterior[Hierarchy]):
@@ -66,7 +65,7 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         super().__init__(model)
         self._sparse = None if trellis is None else trellis.aligned_to(model.labels)
         self._options: dict[str, Any] = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        self._conditions = Conditions(model.labels)
+        self._conditions = HierarchyConditions(model.labels)
         self._make_trellis()  # says at once if it is too large
 
     @property
@@ -217,9 +216,9 @@ class HierarchyPosterior(Posterior[Hierarchy]):
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
         trellis, theirs = self._trellis, other._trellis
-        if isinstance(trellis, SparsePasses):
+        if isinstance(trellis, SparseHierarchyPasses):
             divergence = trellis.divergence(self._possible, theirs, other._possible)
-        elif isinstance(theirs, FullTrellis):
+        elif isinstance(theirs, FullHierarchyPasses):
             divergence = trellis.divergence(self._possible, self._outside, theirs, other._possible)
         else:
             return self._kl_to_sparse(other)
@@ -247,13 +246,13 @@ class HierarchyPosterior(Posterior[Hierarchy]):
 
     # Tables, computed once.
 
-    def _make_trellis(self) -> FullTrellis | SparsePasses:
+    def _make_trellis(self) -> FullHierarchyPasses | SparseHierarchyPasses:
         if self._sparse is not None:
-            return SparsePasses(self._model, self._sparse, self._conditions, **self._options)
-        return FullTrellis(self._model, self._conditions, **self._options)
+            return SparseHierarchyPasses(self._model, self._sparse, self._conditions, **self._options)
+        return FullHierarchyPasses(self._model, self._conditions, **self._options)
 
     @cached
-    def _trellis(self) -> FullTrellis | SparsePasses:
+    def _trellis(self) -> FullHierarchyPasses | SparseHierarchyPasses:
         return self._make_trellis()
 
     @cached

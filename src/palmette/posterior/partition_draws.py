@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.partition import Partition
 from palmette.posterior.tables import ClusterRow, Table, member_table
 
 __all__ = ["PartitionDraws"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class PartitionDraws(Sequence[Partition]):

@@ -10,28 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.errors import ImpossibleData
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
+from palmette.passes.partitions.conditions import PartitionConditions
+from palmette.passes.partitions.counted import CountedPartitionPasses
+from palmette.passes.partitions.full import FullPartitionPasses
+from palmette.passes.partitions.sparse import SparsePartitionPasses
 from palmette.posterior.base import Posterior, wrong_model
+from palmette.posterior.best_partitions import BestPaths
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
+from palmette.posterior.expectations import expected_sum, log_psi_elsewhere, superset_sums
 from palmette.posterior.partition_draws import PartitionDraws
-from palmette.posterior.paths import BestPaths
 from palmette.posterior.tables import ClusterRow, JoinRow, SplitRow, Table, member_table, split_table
-from palmette.posterior.together import expected_sum, log_psi_elsewhere, superset_sums
-from palmette.trellis.counted import CountedTrellis
-from palmette.trellis.flat import FlatTrellis
-from palmette.trellis.listed import ListedTrellis
-from palmette.trellis.partition_conditions import PartitionConditions
-from palmette.trellis.partition_trellis import PartitionTrellis
+from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["PartitionPosterior"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class PartitionPosterior(Posterior[Partition]):
@@ -184,7 +183,7 @@ class PartitionPosterior(Posterior[Partition]):
     def together_probability(self, group: Cluster) -> float:
         """The probability that all leaves of `group` are in one cluster."""
         leaves = self._leaves(group)
-        if isinstance(self._trellis, FlatTrellis):
+        if isinstance(self._trellis, FullPartitionPasses):
             return float(self._together[self._trellis.find(leaves)])
         holds = self._trellis.shared(leaves) == len(leaves)
         return min(1.0, float(self._outside[holds].sum())) if len(leaves) > 1 else 1.0
@@ -196,7 +195,7 @@ class PartitionPosterior(Posterior[Partition]):
 
     def coclustering(self) -> Floats:
         """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
-        if isinstance(self._trellis, ListedTrellis):
+        if isinstance(self._trellis, SparsePartitionPasses):
             return self._trellis.coclustering(self._outside)
         bits = 1 << np.arange(self.n_leaves)
         return np.asarray(self._together[bits[:, None] | bits])
@@ -290,15 +289,15 @@ class PartitionPosterior(Posterior[Partition]):
 
     # Tables, computed once.
 
-    def _make_trellis(self) -> FlatTrellis | ListedTrellis:
+    def _make_trellis(self) -> FullPartitionPasses | SparsePartitionPasses:
         if self._listed is not None:
-            return ListedTrellis(self._model, self._listed, self._conditions, self._n_clusters, **self._options)
+            return SparsePartitionPasses(self._model, self._listed, self._conditions, self._n_clusters, **self._options)
         if self._n_clusters is not None:
-            return CountedTrellis(self._model, self._conditions, self._n_clusters, **self._options)
-        return FlatTrellis(self._model, self._conditions, **self._options)
+            return CountedPartitionPasses(self._model, self._conditions, self._n_clusters, **self._options)
+        return FullPartitionPasses(self._model, self._conditions, **self._options)
 
     @cached
-    def _trellis(self) -> FlatTrellis | ListedTrellis:
+    def _trellis(self) -> FullPartitionPasses | SparsePartitionPasses:
         return self._make_trellis()
 
     @cached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from palmette.interop._drawing import shown_name, xml_text
+from palmette.drawing.places import shown_name, xml_text
 
 __all__ = ["Html", "element", "joined", "name", "shown_label", "text_width"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from palmette.drawing.places import drawn_rows, places_across, places_down, row_name
 from palmette.hierarchy import Hierarchy
-from palmette.interop._drawing import drawn_rows, places_across, places_down, row_name
 from palmette.report.classes import Classes
 from palmette.report.figures import percent
 from palmette.report.listing import Leaves, Listing

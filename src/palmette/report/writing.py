@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette._checks import check_integer
+from palmette.checks import check_integer
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.report.classes import read_classes
 from palmette.report.hierarchies import hierarchy_contents

@@ -4,7 +4,6 @@
 """
 
 from palmette.search.a_star import Proved, a_star
-from palmette.search.any_size import posterior
 from palmette.search.bayesian import BayesianFound, bayesian
 from palmette.search.beam import beam
 from palmette.search.coverage import uncovered
@@ -12,8 +11,9 @@ from palmette.search.cuts import best_cut
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.perturb import perturb_and_map
-from palmette.search.record import Found, FoundPartition
+from palmette.search.posterior import posterior
 from palmette.search.refine import refine
+from palmette.search.result import Found, FoundPartition
 
 __all__ = [
     "BayesianFound",

@@ -22,13 +22,13 @@ from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.passes.memory import check_memory, require_memory
 from palmette.progress import Progress
 from palmette.search import best_first as walk
 from palmette.search.beam import beam
 from palmette.search.greedy import greedy
 from palmette.search.opening import compile_opening, enter_root, open_listed
-from palmette.search.record import Found
-from palmette.trellis.memory import check_memory, require_memory
+from palmette.search.result import Found
 
 __all__ = ["Proved", "a_star"]
 

@@ -22,8 +22,9 @@ from scipy.special import expit
 
 from palmette._immutable import read_only
 from palmette._jit import inline, kernel, specialise
+from palmette.array_types import Floats, Ints
+from palmette.checks import check_points
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_points
 from palmette.labels import check_labels
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
 from palmette.models.dirichlet_process import _check_concentration, _check_likelihood
@@ -32,8 +33,6 @@ from palmette.progress import Progress
 
 __all__ = ["BayesianFound", "bayesian", "first_clusters"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise`
 

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
+from palmette.array_types import Indices
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_function import SplitFunction, require_masks
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
     Forests,
-    Ints,
     Pool,
     empty,
     empty_pool,
@@ -31,7 +31,7 @@ from palmette.search.forests import (
     single_leaves,
 )
 from palmette.search.ranking import ranking
-from palmette.search.record import Found
+from palmette.search.result import Found
 
 __all__ = ["beam"]
 
@@ -187,7 +187,7 @@ def _fill(pool: Pool, forests: Forests, width: int, m: int, is_forced: bool, ext
     keep_best(pool, forests, width)
 
 
-def _search(n: int, width: int, extension: _Extension, progress: bool | None) -> list[tuple[Ints, Ints, Ints]]:
+def _search(n: int, width: int, extension: _Extension, progress: bool | None) -> list[tuple[Indices, Indices, Indices]]:
     # For each step the parent of every forest, and the slots of the two clusters that were joined.
     forests, pool = single_leaves(n), empty_pool(n, width)
     bar = Progress(f"searching, n = {n}", float(n - 1), progress)
@@ -204,7 +204,7 @@ def _search(n: int, width: int, extension: _Extension, progress: bool | None) ->
     return steps
 
 
-def _merges(n: int, steps: list[tuple[Ints, Ints, Ints]]) -> npt.NDArray[np.int64]:
+def _merges(n: int, steps: list[tuple[Indices, Indices, Indices]]) -> npt.NDArray[np.int64]:
     # Back from the one forest of the last step; slots become numbers of clusters, as `Hierarchy.from_merges` has them.
     joined = np.empty((n - 1, 2), np.int64)
     forest = 0

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats, Ints
 from palmette.clusters import size_of
-from palmette.recursions.splits import ZERO
+from palmette.recursions.subsets import ZERO
 
 __all__ = ["State", "add_split", "advance", "begin", "compact", "end", "enter", "first_state", "number", "rehash"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Masks = npt.NDArray[np.uint64]
 
 _INF = math.inf

@@ -19,22 +19,21 @@ import itertools
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.clusters import cluster_members
 from palmette.models.evaluate import pair_log_potentials
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import SplitModel
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.posterior.base import check_positive
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.search.grow import grow
-from palmette.trellis.sparse_passes import SparsePasses
 
 __all__ = ["uncovered"]
 
-Floats = npt.NDArray[np.float64]
 
 EXACT_LEAVES = 18  # up to here a sparse trellis is compared with the full one
 
@@ -78,7 +77,7 @@ def uncovered(
         return Estimate(max(0.0, -math.expm1(log_z - posterior.on(None).log_partition)), "exact")
     wider = posterior.on(grow(model, trellis, min_share=min_share, max_clusters=max_clusters))
     passes = wider._trellis
-    assert isinstance(passes, SparsePasses)
+    assert isinstance(passes, SparseHierarchyPasses)
     generator = np.random.default_rng(0 if rng is None else rng)
     proposal = _Proposal(passes, wider._possible, generator)
     weights = np.array([_weight(wider, proposal, log_z) for _ in range(n_draws)])
@@ -101,7 +100,7 @@ def _weight(posterior: HierarchyPosterior, proposal: _Proposal, log_z: float) ->
 class _Proposal:
     """Draws of hierarchies, and their probabilities. A split is named by the mask of the part with the lowest leaf."""
 
-    def __init__(self, passes: SparsePasses, Z: Floats, rng: np.random.Generator) -> None:
+    def __init__(self, passes: SparseHierarchyPasses, Z: Floats, rng: np.random.Generator) -> None:
         self._passes = passes
         self._Z = Z
         self._share = passes.probabilities(Z)[1]

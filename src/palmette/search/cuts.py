@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import PartitionModel
-from palmette.search.record import FoundPartition
-from palmette.trellis.partition_trellis import PartitionTrellis
+from palmette.search.result import FoundPartition
+from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["best_cut"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats, Indices
 
 __all__ = [
     "Forests",
@@ -27,15 +28,13 @@ __all__ = [
     "single_leaves",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.uint64]
 
 
 class Forests(NamedTuple):
     """The forests of one step, best first."""
 
-    slots: Ints  #: (forests, n): the lowest leaf of the cluster of each leaf
+    slots: Indices  #: (forests, n): the lowest leaf of the cluster of each leaf
     gained: Floats  #: what the merges so far have brought
     keys: Keys
 
@@ -46,10 +45,10 @@ class Pool(NamedTuple):
     rank: Floats
     gained: Floats
     keys: Keys
-    parent: Ints
-    low: Ints
-    high: Ints
-    places: Ints  #: a hash table from keys to entries of the pool; −1 where it is empty
+    parent: Indices
+    low: Indices
+    high: Indices
+    places: Indices  #: a hash table from keys to entries of the pool; −1 where it is empty
     size: npt.NDArray[np.int64]  #: (1,): how many entries there are
     least: Floats  #: (1,): what a merge must outrank to be taken
 

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import kernel, specialise, specialise_inline
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model
 from palmette.models.cluster_function import ClusterFunction
@@ -23,12 +23,9 @@ from palmette.models.features import feature_loader
 from palmette.models.split_function import SplitFunction, require_masks
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.search.cuts import best_cut
-from palmette.search.record import Found, FoundPartition
+from palmette.search.result import Found, FoundPartition
 
 __all__ = ["greedy"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 score: Any = None  # a model's, put in by `specialise`, as are all of these

@@ -14,23 +14,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, specialise, specialise_inline
+from palmette.array_types import Floats, Ints
 from palmette.models.features import feature_loader
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
-from palmette.recursions.sparse import member_list, statistics
+from palmette.recursions.hierarchies.sparse import member_list, statistics
 from palmette.trellis.bit_sets import from_words
-from palmette.trellis.hierarchy_conditions import Conditions
-from palmette.trellis.sparse import SparseTrellis
-from palmette.trellis.sparse_passes import SparsePasses
+from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["grow"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
@@ -93,7 +91,7 @@ def grow(
 
 
 class _Solved(NamedTuple):
-    passes: SparsePasses
+    passes: SparseHierarchyPasses
     Z: Floats
     M: Floats
     mu: Floats
@@ -109,7 +107,7 @@ class _Solved(NamedTuple):
 
 
 def _solve(model: HierarchyModel, trellis: SparseTrellis) -> _Solved:
-    passes = SparsePasses(model, trellis, Conditions(model.labels))
+    passes = SparseHierarchyPasses(model, trellis, HierarchyConditions(model.labels))
     Z = passes.inside()
     return _Solved(passes, Z, passes.maximum(), *passes.probabilities(Z))
 
@@ -170,7 +168,7 @@ def _best_splits(state: _Solved) -> Ints:
     return np.array(chosen, dtype=np.int64)
 
 
-def _log_psi(passes: SparsePasses, parent: Ints, kept: Ints, moved: Ints, other: Ints) -> Floats:
+def _log_psi(passes: SparseHierarchyPasses, parent: Ints, kept: Ints, moved: Ints, other: Ints) -> Floats:
     # log ψ(C, kept) + log ψ(moved, other), C = moved ∪ other; on its own C may not be in the trellis.
     model, trellis = passes.model, passes.trellis
     if isinstance(model, SplitFunction):

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import kernel
+from palmette.array_types import Ints
 from palmette.numeric import unit_draw
 from palmette.search.regrafts import Regrafts, best_position
 from palmette.search.tree_state import PLACE, POSITIONS, WORK, ancestor_of_size, copy_tree, regraft, total
 
 __all__ = ["Agenda", "advancer", "keep_better", "queue_all", "round_agenda"]
 
-Ints = npt.NDArray[np.int64]
 
 _KICKS = 100  # in a round
 _SMALLEST = 6.0  # leaves in the cluster that a kick happens in

@@ -17,7 +17,7 @@ from palmette.clusters import lowest_leaf, size_of
 from palmette.models.bounds import bound_of, never_gains
 from palmette.models.features import feature_loader
 from palmette.models.split_model import SplitModel
-from palmette.recursions.splits import ZERO, next_subset
+from palmette.recursions.subsets import ZERO, next_subset
 from palmette.search.best_first import (
     DEPTH,
     DONE,

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
 from palmette.posterior import PartitionDraws, PartitionPosterior
 from palmette.progress import Progress
 
 __all__ = ["perturb_and_map"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def perturb_and_map(

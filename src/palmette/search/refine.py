@@ -20,14 +20,14 @@ import numpy as np
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_function import SplitFunction, require_masks
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
 from palmette.search.moves import advancer, keep_better, queue_all, round_agenda
-from palmette.search.record import Found
 from palmette.search.regrafts import Regrafts
+from palmette.search.result import Found
 from palmette.search.tree_state import WORK, total
-from palmette.trellis.hierarchy_conditions import Conditions
-from palmette.trellis.sparse import SparseTrellis
-from palmette.trellis.sparse_passes import SparsePasses
+from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["Optimum", "local_optima", "refine"]
 
@@ -201,7 +201,7 @@ class _Search:
 
     def _best_mixture(self, hierarchies: Iterable[Hierarchy]) -> Hierarchy | None:
         trellis = SparseTrellis.from_hierarchies(hierarchies, closed=self.model.n_leaves <= _MOST_CLOSED)
-        passes = SparsePasses(self.model, trellis, Conditions(self.model.labels))
+        passes = SparseHierarchyPasses(self.model, trellis, HierarchyConditions(self.model.labels))
         M = passes.maximum()
         chosen, waiting = [], [passes.root] if M[-1] > -np.inf else []
         while waiting:

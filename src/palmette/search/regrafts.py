@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import kernel, specialise, specialise_inline
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.evaluate import _node_sums
 from palmette.models.features import feature_loader
@@ -43,8 +43,6 @@ from palmette.search.tree_state import (
 
 __all__ = ["Regrafts", "best_position"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _NOISE = 1e-12  # a gain below this share of the largest log ψ around is rounding
 

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import kernel
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Tree", "Walk", "ancestor_of_size", "copy_tree", "empty_tree", "empty_walk", "lay_out", "regraft", "total"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # What happened to a cluster, see `regraft`; of a known one the sums and pair sums are right already.
 GAINS, LOSES, IS_NEW, IS_SAME, IS_KNOWN = range(5)

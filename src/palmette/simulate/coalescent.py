@@ -9,8 +9,9 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import check_integer
 from palmette._immutable import read_only
+from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
@@ -19,8 +20,6 @@ from palmette.labels import check_labels
 
 __all__ = ["CoalescentDraw", "coalescent"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 States = npt.NDArray[Any]  # numbers of a Brownian motion, or codes of the states at sites
 
 

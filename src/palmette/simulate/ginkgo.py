@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import check_integer
 from palmette._immutable import read_only
+from palmette.array_types import Floats, Ints
+from palmette.checks import check_integer
 from palmette.jets.ragged import Jet
 from palmette.jets.simulated import GinkgoJets
 from palmette.models.particles import LARGEST, check_positive
@@ -17,8 +18,6 @@ from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simula
 
 __all__ = ["GinkgoJets", "Jet", "ginkgo"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _UNBOUNDED = np.iinfo(np.int64).max
 _CHUNK = 8192  # jets per kernel call; Ctrl-C is heard in between

@@ -13,15 +13,14 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from palmette._checks import check_integer
+from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.partition import Partition
 from palmette.posterior.tables import Table
 
 __all__ = ["Clusterer", "HierarchyClusterer"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from palmette.array_types import Floats
 
 __all__ = ["moments"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def moments(points: Floats) -> tuple[Floats, Floats]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["with_average_heights", "with_ward_heights"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def with_average_heights(hierarchy: Hierarchy, dissimilarity: Floats) -> Hierarchy:

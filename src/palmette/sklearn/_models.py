@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_array
 
 from palmette import search
-from palmette._checks import check_integer
+from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.models import Correlation, CorrelationClusters, Model, Tempered
 from palmette.similarity import centred, linkages, to_distances
 from palmette.sklearn._base import Clusterer
@@ -24,7 +24,6 @@ from palmette.sklearn._similarity import (
 
 __all__ = ["ModelClusterer"]
 
-Floats = npt.NDArray[np.float64]
 
 _SIGNED = (Correlation, CorrelationClusters)
 

@@ -6,16 +6,14 @@ import sys
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette._checks import check_positive
-from palmette.inputs import check_matrix
+from palmette.array_types import Floats
+from palmette.checks import check_matrix, check_positive
 from palmette.models import Correlation, CorrelationClusters, Dasgupta, DirichletProcess
 from palmette.similarity import KINDS, distances, median_distance, of_points, standardised
 
 __all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "likeness", "similarity_of", "typical_bandwidth"]
 
-Floats = npt.NDArray[np.float64]
 
 OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
 

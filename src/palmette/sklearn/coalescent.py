@@ -6,9 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from palmette.array_types import Floats
 from palmette.coalescent import Brownian, IndependentSites, flat_clusters, greedy, smc
 from palmette.coalescent.process import Process
-from palmette.sklearn._base import Floats, HierarchyClusterer
+from palmette.sklearn._base import HierarchyClusterer
 from palmette.sklearn._columns import moments
 
 __all__ = ["CoalescentClustering"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, HierarchyModel, SumOfSquares
 from palmette.posterior import HierarchyPosterior
 from palmette.similarity import to_distances
-from palmette.sklearn._base import Floats, HierarchyClusterer
+from palmette.sklearn._base import HierarchyClusterer
 from palmette.sklearn._heights import with_average_heights, with_ward_heights
 from palmette.sklearn._models import ModelClusterer
 

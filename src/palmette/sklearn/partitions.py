@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from palmette.array_types import Floats
 from palmette.likelihoods import NormalGamma
 from palmette.models import CorrelationClusters, DirichletProcess, PartitionModel
 from palmette.posterior import PartitionPosterior
-from palmette.sklearn._base import Floats
 from palmette.sklearn._columns import moments
 from palmette.sklearn._models import ModelClusterer
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.trellis.families import empty_table, mix
+from palmette.array_types import Ints, Words
+from palmette.trellis.partitions.families import empty_table, mix
 
 __all__ = ["BitSets", "as_words", "fill_table", "from_words", "n_words", "slot_of"]
-
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 def n_words(n: int) -> int:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from palmette.recursions.inside import count_clusters
+from palmette.recursions.hierarchies.inside import count_clusters
 
 if TYPE_CHECKING:
-    from palmette.trellis.full import FullTrellis
+    from palmette.passes.hierarchies.full import FullHierarchyPasses
 
 __all__ = ["bell_number", "count_hierarchies", "double_factorial", "exact_count", "n_splits", "stirling_numbers"]
 
@@ -68,7 +68,7 @@ def exact_count(count_modulo: Callable[[int], int], bound: int) -> int:
     return _chinese_remainder({modulus or 1 << 64: count_modulo(modulus) for modulus in moduli})
 
 
-def count_hierarchies(trellis: FullTrellis) -> int:
+def count_hierarchies(trellis: FullHierarchyPasses) -> int:
     """The number of hierarchies of non-zero potential."""
     most = double_factorial(2 * trellis.n - 3)
     if not trellis.model.may_forbid and len(trellis.allowed) == 0:
@@ -76,7 +76,7 @@ def count_hierarchies(trellis: FullTrellis) -> int:
     return exact_count(partial(_count_modulo, trellis), most)
 
 
-def _count_modulo(trellis: FullTrellis, modulus: int) -> int:
+def _count_modulo(trellis: FullHierarchyPasses, modulus: int) -> int:
     kernel = trellis.specialised(count_clusters)
     counts = np.zeros(1 << trellis.n, dtype=np.uint64)
     counts[1 << np.arange(trellis.n)] = 1

@@ -6,13 +6,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats
 
 __all__ = ["Adam"]
 
-Floats = npt.NDArray[np.float64]
 
 _FIRST, _SECOND = 0.9, 0.999  # what a step leaves of the mean gradient, and of the mean square
 _TINY = 1e-8  # this share of the first gradients is added to what a step is divided by

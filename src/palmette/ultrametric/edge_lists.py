@@ -8,14 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from palmette.array_types import Floats, Indices, Ints
 from palmette.ultrametric.kd_tree import Boxes, check_coordinates, pair_distances
 from palmette.ultrametric.spanning import join_boxes
 
 __all__ = ["neighbour_edges", "pixel_edges", "sparse_edges"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.int32]
 
 _ROUNDING = 1e-9  # entries (i, j) and (j, i) that differ by less, relative to their size, are the same
 
@@ -41,7 +39,7 @@ def neighbour_edges(points: Floats, k: int, averaged: bool) -> tuple[Indices, In
     return sources, targets, weights * (counts / 2) if averaged else weights
 
 
-def sparse_edges(matrix: Any) -> tuple[Integers, Floats]:
+def sparse_edges(matrix: Any) -> tuple[Ints, Floats]:
     """Edges (M, 2) and weights of the stored entries of a sparse matrix; (i, j) and (j, i) are one edge.
 
     >>> sparse_edges(scipy.sparse.coo_array(([2.0], ([1], [0])), shape=(2, 2)))
@@ -75,7 +73,7 @@ def _check_sparse(matrix: Any) -> None:
         raise TypeError(f"the matrix must hold real numbers, not {matrix.dtype}")
 
 
-def _fold(rows: Integers, columns: Integers, weights: Floats, n: int) -> tuple[Integers, Floats]:
+def _fold(rows: Ints, columns: Ints, weights: Floats, n: int) -> tuple[Ints, Floats]:
     # One entry for (i, j) and (j, i), with key i · n + j, i < j; rounding is averaged out.
     keys = np.minimum(rows, columns) * n + np.maximum(rows, columns)
     order = np.lexsort((rows, keys))

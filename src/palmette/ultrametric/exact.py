@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette._checks import check_integer
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats, Ints
+from palmette.checks import check_integer
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.ultrametric.graph import Graph
@@ -32,8 +32,6 @@ from palmette.ultrametric.subdominant import Subdominant, subdominant
 
 __all__ = ["ExactClosest", "closest_exact"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MOST_VERTICES = 14
 _MOST_WORK = 2e9  # additions that a finer ladder may take: a second or two

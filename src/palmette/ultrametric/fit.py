@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import check_integer, check_positive
 from palmette._immutable import read_only
+from palmette.array_types import Floats
+from palmette.checks import check_integer, check_positive
 from palmette.hierarchy import Hierarchy
 from palmette.progress import Progress
 from palmette.ultrametric.adam import Adam
@@ -21,7 +22,6 @@ from palmette.ultrametric.subdominant import Subdominant, check_edge_values
 
 __all__ = ["Fit", "fit"]
 
-Floats = npt.NDArray[np.float64]
 
 STARTS = ("weights", "average")
 

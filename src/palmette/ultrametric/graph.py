@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from palmette._checks import as_integers, check_integer
 from palmette._immutable import Immutable, read_only
 from palmette._jit import kernel
+from palmette.array_types import Floats, Indices, Ints
+from palmette.checks import as_integers, check_integer
 from palmette.labels import check_labels, name_leaves
 from palmette.ultrametric.edge_lists import neighbour_edges, pixel_edges, sparse_edges
 from palmette.ultrametric.kd_tree import check_coordinates
 
 __all__ = ["Graph"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.int32]
 
 _MOST = 2**31 - 1  # vertices and edges are numbered by 32 bits
 _LARGEST = 1e150  # squares of larger weights overflow
@@ -163,7 +161,7 @@ class Graph(Immutable):
         return len(self.weights)
 
     @property
-    def edges(self) -> Integers:
+    def edges(self) -> Ints:
         """The two ends of each edge, shape (M, 2)."""
         return np.stack((self.sources, self.targets), axis=1, dtype=np.int64)
 
@@ -212,7 +210,7 @@ class Graph(Immutable):
         return f"Graph(<{self.n_vertices} vertices, {self.n_edges} edges{parts}>)"
 
 
-def _check_ends(edges: npt.ArrayLike) -> Integers:
+def _check_ends(edges: npt.ArrayLike) -> Ints:
     ends = as_integers(edges, "edges")
     if ends.size == 0 and ends.ndim < 3:
         return ends.reshape(0, 2)
@@ -223,7 +221,7 @@ def _check_ends(edges: npt.ArrayLike) -> Integers:
     return ends
 
 
-def _count_vertices(ends: Integers, n: int | None) -> int:
+def _count_vertices(ends: Ints, n: int | None) -> int:
     least, largest = (int(ends.min()), int(ends.max())) if len(ends) else (0, -1)
     n = largest + 1 if n is None else n
     if least < 0 or largest >= n:

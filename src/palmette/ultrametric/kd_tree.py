@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.inputs import check_points
+from palmette.array_types import Floats, Indices
+from palmette.checks import check_points
 
 __all__ = ["DEPTH", "Boxes", "check_coordinates", "pair_distances", "push_halves", "squared_distance"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int32]
 
 _LARGEST = 1e145
 _LEAF = 16  # points in the smallest boxes, at most

@@ -13,18 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats, Indices, Ints
 from palmette.ultrametric.kd_tree import DEPTH, Boxes, check_coordinates, pair_distances, push_halves, squared_distance
 
 __all__ = ["euclidean_spanning_tree", "join_boxes"]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.int32]
 
 _NEIGHBOURS = 5  # listed for each point beforehand
 
 
-def euclidean_spanning_tree(points: npt.ArrayLike) -> tuple[Integers, Floats]:
+def euclidean_spanning_tree(points: npt.ArrayLike) -> tuple[Ints, Floats]:
     """The tree over all points with the least Σ |x_i − x_j|: edges (N − 1, 2), i < j, and their lengths (N − 1,).
 
     `points` has shape (N, d). Edges come by rising (length, i, j), and equal lengths are decided in the same order, so

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import check_integer
 from palmette._immutable import Immutable, read_only
+from palmette.array_types import Floats, Indices
+from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.single_linkage import (
@@ -21,8 +22,6 @@ from palmette.ultrametric.single_linkage import (
 
 __all__ = ["Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int32]
 
 _MOST_VERTICES = 20_000  # a matrix of all pairs takes 3.2 GB then
 

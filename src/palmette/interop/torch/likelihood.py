@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._extras import require
+from palmette.checks import check_beta
 from palmette.hierarchy import Hierarchy
-from palmette.inputs import check_beta
 from palmette.interop.torch.statistics import LINEAR_MODELS, LinearModel
 from palmette.models.split_model import require_binary
 from palmette.partition import Partition

@@ -12,18 +12,16 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, CorrelationClusters, Dasgupta
 from palmette.partition import Partition
+from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
-from palmette.trellis.full import FullTrellis
 
 __all__ = ["LINEAR_MODELS", "LinearModel"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class LinearModel(ABC):
@@ -78,7 +76,7 @@ class _Correlation(LinearModel):
     def _expected(self, posterior: HierarchyPosterior) -> Floats:
         trellis, probabilities = posterior._trellis, posterior._outside.copy()
         probabilities[trellis.root] = 0.0
-        if isinstance(trellis, FullTrellis):
+        if isinstance(trellis, FullHierarchyPasses):
             return trellis.pair_sums(probabilities)
         words = np.ascontiguousarray(trellis.trellis.words, dtype="<u8").view(np.uint8)
         members = np.unpackbits(words, axis=1, count=posterior.n_leaves, bitorder="little").astype(np.float64)

@@ -6,14 +6,12 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.subdominant import Subdominant
 
 __all__ = ["Loss", "WeightedSum"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Loss(ABC):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import check_integer
+from palmette.checks import check_integer
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.subdominant import Subdominant
 

@@ -18,16 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel, reduction, specialise, specialise_inline
+from palmette.array_types import Floats
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.subdominant import Subdominant
 
 __all__ = ["Dasgupta", "soft_sizes"]
 
-Floats = npt.NDArray[np.float64]
 
 shares: Any = None  # ℓ(a − b) and ℓ(b − a) from two levels, put in by `specialise`
 run: Any = None

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from palmette._checks import as_integers
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats
+from palmette.checks import as_integers
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.single_linkage import where_they_meet
 from palmette.ultrametric.subdominant import Subdominant
 
 __all__ = ["Triplet"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Triplet(Loss):

@@ -1,0 +1,206 @@
+"""Checks of what people hand over; every message names what is at fault, what is accepted and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
+
+from palmette.array_types import Floats
+
+__all__ = [
+    "as_integers",
+    "branch_values",
+    "check_beta",
+    "check_finite_total",
+    "check_integer",
+    "check_matrix",
+    "check_points",
+    "check_positive",
+    "node_values",
+    "optional_node_values",
+]
+
+
+def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """A new int64 array of `values`; anything but integers raises, with `name` in the message.
+
+    >>> as_integers([1, 2], "membership")
+    array([1, 2])
+    """
+    try:
+        array = np.array(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a rectangular array of integers; its rows differ in length") from None
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name} must hold integers, not {_kind(array)}; convert it with astype(int)")
+    return array.astype(np.int64, copy=False)
+
+
+def check_integer(name: str, value: int, least: int) -> int:
+    """A whole number of at least `least`.
+
+    >>> check_integer("n_jets", 3, 0)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}")
+    return int(value)
+
+
+def check_positive(name: str, value: float, otherwise: str = "") -> float:
+    """A positive, finite number; `otherwise` says what else would do.
+
+    >>> check_positive("gamma", 2, ", or None")
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a number{otherwise}, not {value!r}")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} is {value}; give a positive number{otherwise}")
+    return float(value)
+
+
+def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
+    """One finite number per node; given one per inner node only, the leaves get 0.
+
+    >>> node_values([1.0, 2.0], 3, 5, "heights")
+    array([0., 0., 0., 1., 2.])
+    """
+    array = _floats(values, name)
+    if array.shape not in ((n_nodes,), (n_nodes - n,)):
+        raise ValueError(
+            f"{name} has shape {array.shape}; give one number per node ({n_nodes}) "
+            f"or one per inner node ({n_nodes - n})"
+        )
+    _refuse(array, ~np.isfinite(array), f"{name} must be finite")
+    array = array if len(array) == n_nodes else np.concatenate((np.zeros(n), array))
+    # Differences of two values must not overflow.
+    _refuse(array, np.abs(array) > np.finfo(np.float64).max / 2, f"{name} must not exceed half the float range")
+    return array
+
+
+def optional_node_values(values: ArrayLike | None, n_nodes: int, name: str) -> NDArray[np.float64] | None:
+    """One number per node, NaN where there is none; `None` when there are none at all.
+
+    >>> optional_node_values([np.nan, np.nan], 2, "support") is None
+    True
+    """
+    if values is None:
+        return None
+    array = _floats(values, name)
+    if array.shape != (n_nodes,):
+        raise ValueError(f"{name} has shape {array.shape}; give one number per node ({n_nodes}), NaN for none")
+    _refuse(array, np.isinf(array), f"{name} must be finite, or NaN where there is none")
+    return None if np.isnan(array).all() else array
+
+
+def branch_values(values: ArrayLike | None, n_nodes: int) -> NDArray[np.float64] | None:
+    """Branch lengths, which can be added up along any path without overflow.
+
+    >>> branch_values([1.0, 2.0, np.nan], 3)
+    array([ 1.,  2., nan])
+    """
+    array = optional_node_values(values, n_nodes, "branch_lengths")
+    if array is not None:
+        with np.errstate(over="ignore"):
+            total = 2 * np.nansum(np.abs(array))
+        if not np.isfinite(total):
+            raise ValueError("branch_lengths add up to more than a float can hold; rescale them")
+    return array
+
+
+def _floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a flat array of numbers") from None
+
+
+def _refuse(array: NDArray[np.float64], bad: NDArray[np.bool_], complaint: str) -> None:
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"{complaint}, but entry {at} is {array[at]}")
+
+
+def _kind(array: NDArray[Any]) -> str:
+    return "a mixture" if array.dtype == object else str(array.dtype)
+
+
+def check_matrix(values: npt.ArrayLike, name: str) -> Floats:
+    """A symmetric (n, n) matrix with a zero diagonal; whatever stood on the diagonal is not used.
+
+    Asymmetry below 1e-9 of the largest entry, as rounding leaves it, is averaged out.
+    """
+    matrix = _as_floats(values, name)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} has shape {matrix.shape}; expected a square matrix, one row and one column per leaf")
+    if matrix.size == 0:
+        raise ValueError(f"{name} is empty; at least one leaf is needed")
+    np.fill_diagonal(matrix, 0.0)
+    _check_entries(matrix, name)
+    if (largest := np.abs(matrix).max()) > 1e300:
+        raise ValueError(f"{name} holds entries as large as {largest:g}, whose sums overflow; divide it by a constant")
+    gap = np.abs(matrix - matrix.T)
+    if gap.max() > 1e-9 * np.abs(matrix).max():
+        i, j = np.unravel_index(np.argmax(gap), gap.shape)
+        raise ValueError(
+            f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} but ({j}, {i}) is {matrix[j, i]:g}; "
+            f"symmetrise it first, e.g. (w + w.T) / 2"
+        )
+    return (matrix + matrix.T) / 2
+
+
+def check_points(values: npt.ArrayLike, name: str = "points", *, missing: bool = False, empty: bool = False) -> Floats:
+    """An (n, d) matrix of finite numbers, one row per leaf; NaN is let through if `missing`, n = 0 if `empty`."""
+    points = _as_floats(values, name)
+    if points.ndim != 2:
+        raise ValueError(f"{name} has shape {points.shape}; expected (n, d): one row per leaf, one column per variable")
+    if len(points) == 0 and not empty:
+        raise ValueError(f"{name} is empty; at least one leaf is needed")
+    _check_entries(points, name, missing)
+    return points
+
+
+def check_beta(beta: float) -> float:
+    """A finite inverse temperature β ≥ 0."""
+    if isinstance(beta, bool) or not isinstance(beta, int | float | np.integer | np.floating):
+        raise TypeError(f"beta must be a number, not {beta!r}")
+    if not 0 <= beta < np.inf:
+        raise ValueError(f"beta is {beta}; the inverse temperature must be finite and at least 0")
+    return float(beta)
+
+
+def check_finite_total(beta: float, total: float, name: str) -> None:
+    """Refuse data whose total cost leaves the range of float64: every log potential must be finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = np.float64(beta) * total
+    if not scale < 1e300:
+        raise ValueError(f"{name} is too large: costs overflow; divide {name}, or beta, by a constant")
+
+
+def _as_floats(values: npt.ArrayLike, name: str) -> Floats:
+    try:
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":  # text and dates would turn into numbers, complex ones lose a part
+            raise TypeError
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an array of real numbers, not {type(values).__name__}") from None
+
+
+def _check_entries(array: Floats, name: str, missing: bool = False) -> None:
+    bad = np.argwhere(np.isinf(array) if missing else ~np.isfinite(array))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        raise ValueError(
+            f"{name} holds {array[where]} at row {where[0]}, column {where[1]}{more}; entries must be finite"
+            f"{', or NaN where one is missing' if missing else ''}"
+        )

@@ -1,0 +1,88 @@
+"""A hierarchy as a picture: hand-written SVG, with the root on the left and one row per leaf."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palmette.drawing.places import drawn_rows, places_across, places_down, row_name, xml_text
+from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.support import Support, support_by_node
+
+__all__ = ["hierarchy_to_svg"]
+
+_ROW = 18  # pixels per row
+_MARGIN = 12
+_CHARACTER = 6.6  # width of one character at 12 pixels, about
+# Every selector starts with the class of the picture: a page shares the styles of all pictures on it.
+_STYLE = "".join(
+    f".palmette-hierarchy {rule}"
+    for rule in (
+        "text{font:12px system-ui,sans-serif;fill:#222}",
+        "text.support{font-size:10px;fill:#9a4a12}",
+        "text.more{fill:#666}",
+        "path{stroke:#3a5a78;stroke-width:1.4;fill:none;stroke-linecap:round}",
+        "path.more{fill:#c9d6e2;stroke-linejoin:round}",
+    )
+)
+
+
+def hierarchy_to_svg(
+    hierarchy: Hierarchy, support: Support | None = None, *, width: int = 640, max_rows: int = 200
+) -> str:
+    """An SVG picture, `width` pixels wide, of the hierarchy with its heights, labels and support.
+
+    Of a hierarchy with more than `max_rows` leaves the highest merges are drawn; the clusters below them
+    become triangles that say how many leaves they hold. Labels are escaped.
+
+    >>> hierarchy_to_svg(Hierarchy.from_newick("((a,b),c);")).startswith("<svg ")
+    True
+    """
+    if width < 160 or max_rows < 1:
+        raise ValueError(f"width must be at least 160 and max_rows at least 1; given were {width} and {max_rows}")
+    rows = drawn_rows(hierarchy, max_rows)
+    names = [row_name(hierarchy, node) for node in rows]
+    right = width - _MARGIN - _CHARACTER * max(map(len, names)) - 8
+    x = places_across(hierarchy, _MARGIN + 8, max(right, width / 3))
+    y = places_down(hierarchy, rows, _MARGIN, _ROW)
+    drawn = sorted(y.keys() - set(rows))
+    body = [_inner_node(hierarchy, node, x, y) for node in drawn]
+    body += [_row(hierarchy, node, name, x, y) for node, name in zip(rows, names, strict=True)]
+    body += _support_marks(support_by_node(hierarchy, support), drawn, x, y)
+    height = len(rows) * _ROW + 2 * _MARGIN
+    title = f"A hierarchy of {hierarchy.n_leaves} leaves"
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" class="palmette-hierarchy" '
+        f'width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" aria-label="{title}"><style>{_STYLE}</style>'
+        f'<rect width="{width}" height="{height}" fill="#fff"/>' + "".join(body) + "</svg>"
+    )
+
+
+def _inner_node(hierarchy: Hierarchy, node: int, x: list[float], y: dict[int, float]) -> str:
+    children = hierarchy.children_of(node)
+    branches = "".join(f"M{x[node]:.1f} {y[child]:.1f}H{x[child]:.1f}" for child in children)
+    trunk = f"M{x[node]:.1f} {y[children[0]]:.1f}V{y[children[-1]]:.1f}"
+    stem = f"M{x[node] - 8:.1f} {y[node]:.1f}h8" if hierarchy.parents[node] < 0 else ""
+    return f'<path d="{trunk}{branches}{stem}"/>'
+
+
+def _row(hierarchy: Hierarchy, node: int, name: str, x: list[float], y: dict[int, float]) -> str:
+    at, text_x, kind = y[node], x[node], ""
+    shape = ""
+    if node >= hierarchy.n_leaves:
+        end = max(x)
+        shape = f'<path class="more" d="M{x[node]:.1f} {at:.1f}L{end:.1f} {at - 6:.1f}V{at + 6:.1f}Z"/>'
+        text_x, kind = end, ' class="more"'
+    full = "" if node >= hierarchy.n_leaves else f"<title>{xml_text(hierarchy.labels[node])}</title>"
+    return f'{shape}<text x="{text_x + 6:.1f}" y="{at + 4:.1f}"{kind}>{full}{xml_text(name)}</text>'
+
+
+def _support_marks(
+    support: NDArray[np.float64] | None, drawn: list[int], x: list[float], y: dict[int, float]
+) -> list[str]:
+    if support is None:
+        return []
+    marks = [(x[node] - 3, y[node] - 3, support[node]) for node in drawn if not np.isnan(support[node])]
+    return [
+        f'<text class="support" text-anchor="end" x="{left:.1f}" y="{base:.1f}">{value:.3g}</text>'
+        for left, base, value in marks
+    ]

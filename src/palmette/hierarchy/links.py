@@ -1,0 +1,162 @@
+"""Who is whose child, from the three ways in which trees arrive: merges, parents, nested families."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from palmette.array_types import Ints
+from palmette.hierarchy.arrays import Links, order_children, smallest_below
+
+
+def links_from_merges(merges: Ints) -> Links:
+    """Row i of `merges` holds the two children of node n + i; every node but the last is a child once.
+
+    >>> links_from_merges(np.array([[0, 1], [3, 2]])).parents
+    array([ 3,  3,  4,  4, -1])
+    """
+    if merges.size == 0:
+        merges = merges.reshape(0, 2)
+    if merges.ndim != 2 or merges.shape[1] != 2:
+        raise ValueError(f"children must have shape (n - 1, 2), one row per merge, not {merges.shape}")
+    n = len(merges) + 1
+    made = np.arange(n, 2 * n - 1)
+    if ((merges < 0) | (merges >= made[:, None])).any():
+        _refuse_early_use(merges, made)
+    flat = merges.ravel()
+    uses = np.bincount(flat, minlength=2 * n - 2)
+    if (uses > 1).any():
+        node = int(np.argmax(uses > 1))
+        rows = np.flatnonzero((merges == node).any(axis=1)).tolist()
+        raise ValueError(f"node {node} is merged {uses[node]} times (rows {rows[:6]}); merge each node once")
+    parents = np.full(2 * n - 1, -1, dtype=np.int64)
+    parents[flat] = np.repeat(made, 2)
+    offsets = np.concatenate((np.zeros(n, dtype=np.int64), np.arange(0, 2 * n - 1, 2)))
+    return Links(parents, offsets, flat)
+
+
+def _refuse_early_use(merges: Ints, made: Ints) -> None:
+    row = int(np.argmax(((merges < 0) | (merges >= made[:, None])).any(axis=1)))
+    raise ValueError(
+        f"row {row} of children is {merges[row].tolist()}, but it makes node {made[row]} "
+        f"and may only join nodes 0 to {made[row] - 1}"
+    )
+
+
+def links_from_families(families: Sequence[Sequence[int]], n: int) -> Links:
+    """Inner node n + j has the children `families[j]`, where ~k stands for inner node n + k.
+
+    >>> links_from_families([[0, 1], [~0, 2]], 3).child_nodes
+    array([0, 1, 3, 2])
+    """
+    nodes = np.fromiter(chain.from_iterable(families), dtype=np.int64)
+    nodes = np.where(nodes < 0, n + ~nodes, nodes)
+    counts = np.fromiter(map(len, families), dtype=np.int64, count=len(families))
+    parents = np.full(n + len(families), -1, dtype=np.int64)
+    parents[nodes] = np.repeat(np.arange(n, len(parents)), counts)
+    return Links(parents, np.concatenate((np.zeros(n + 1, dtype=np.int64), np.cumsum(counts))), nodes)
+
+
+def links_from_parents(parents: Ints) -> tuple[Links, Ints]:
+    """Links, and `order`: node v of the links is node `order[v]` of the array given.
+
+    A numbering that has children before parents is kept; otherwise the inner nodes are renumbered.
+
+    >>> links, order = links_from_parents(np.array([4, 4, 3, -1, 3]))
+    >>> links.parents, order
+    (array([ 3,  3,  4,  4, -1]), array([0, 1, 2, 4, 3]))
+    """
+    n = leaf_count(parents)
+    below_root = np.flatnonzero(parents >= 0)
+    order = np.arange(len(parents))
+    if (parents[below_root] <= below_root).any():
+        order = _children_first(parents, n)
+        parents = np.append(np.argsort(order)[parents[order[:-1]]], -1)
+    return order_children(parents, smallest_below(parents, np.arange(n))), order
+
+
+def leaf_count(parents: Ints) -> int:
+    """The number of leaves, once the array is known to be a forest's with leaves first and one root.
+
+    >>> leaf_count(np.array([3, 3, 4, 4, -1]))
+    3
+    """
+    if parents.ndim != 1 or len(parents) == 0:
+        raise ValueError(f"parents must be a flat array with at least one node, not of shape {parents.shape}")
+    last = len(parents) - 1
+    outside = np.flatnonzero((parents < -1) | (parents > last))
+    if len(outside):
+        node = int(outside[0])
+        raise ValueError(f"the parent of node {node} is {parents[node]}; give a node 0 to {last}, or -1 (root)")
+    roots = np.flatnonzero(parents == -1).tolist()
+    if len(roots) != 1:
+        raise ValueError(f"{len(roots)} nodes have parent -1 {roots[:6]}; exactly one, the root, must have it")
+    counts = np.bincount(parents[parents >= 0], minlength=len(parents))
+    n = int((counts == 0).sum())
+    if counts[:n].any():
+        late = n + int(np.argmax(counts[n:] == 0))
+        raise ValueError(f"node {late} has no children but comes late; number the {n} leaves 0 to {n - 1}")
+    if (counts[n:] == 1).any():
+        node = n + int(np.argmax(counts[n:] == 1))
+        raise ValueError(f"node {node} has one child; leave it out: an inner node has at least two children")
+    return n
+
+
+def _children_first(parents: Ints, n: int) -> Ints:
+    above = parents.tolist()
+    waiting = np.bincount(parents[parents >= 0], minlength=len(parents)).tolist()
+    order = list(range(n))
+    for node in order:  # grows while it is walked
+        parent = above[node]
+        if parent >= 0:
+            waiting[parent] -= 1
+            if waiting[parent] == 0:
+                order.append(parent)
+    if len(order) < len(above):
+        stuck = min(set(range(len(above))).difference(order))
+        raise ValueError(f"node {stuck} is its own ancestor; parents must lead to the root, not in a circle")
+    return np.array(order, dtype=np.int64)
+
+
+def families_from_nested(nested: Any) -> tuple[list[list[int]], list[Any]]:
+    """The families of nested tuples, and the leaves in reading order, by which the families number them.
+
+    >>> families_from_nested((("a", "b"), "c"))
+    ([[0, 1], [-1, 2]], ['a', 'b', 'c'])
+    """
+    families: list[list[int]] = []
+    leaves: list[Any] = []
+    open_nodes: list[tuple[Any, list[int]]] = [(iter((nested,)), [])]
+    while True:
+        items, family = open_nodes[-1]
+        for item in items:
+            if isinstance(item, tuple | list):
+                open_nodes.append((iter(item), []))
+                break
+            family.append(len(leaves))
+            leaves.append(item)
+        else:
+            open_nodes.pop()
+            if not open_nodes:
+                return families, leaves
+            if len(family) < 2:
+                raise ValueError(
+                    f"a tuple with {len(family)} entries was found after {len(leaves)} leaves; "
+                    "every tuple is an inner node and must have at least two"
+                )
+            open_nodes[-1][1].append(~len(families))
+            families.append(family)
+
+
+def nested_from_links(links: Links, leaves: Sequence[Any]) -> Any:
+    """The nested tuples whose leaves are `leaves`; a single leaf stands alone.
+
+    >>> nested_from_links(links_from_merges(np.array([[0, 1], [3, 2]])), "abc")
+    (('a', 'b'), 'c')
+    """
+    offsets, nodes = links.child_offsets.tolist(), links.child_nodes.tolist()
+    made = list(leaves)
+    for node in range(len(leaves), len(links.parents)):
+        made.append(tuple(made[child] for child in nodes[offsets[node] : offsets[node + 1]]))
+    return made[-1]

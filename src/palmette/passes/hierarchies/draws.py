@@ -1,0 +1,59 @@
+"""Exact draws of hierarchies from the full trellis: draws that stand at one cluster go together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats
+from palmette.recursions.hierarchies.draws import draw_splits
+
+if TYPE_CHECKING:
+    from palmette.passes.hierarchies.full import FullHierarchyPasses
+
+__all__ = ["draw_masks"]
+
+
+def draw_masks(trellis: FullHierarchyPasses, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.uint32], Floats]:
+    """(size, n − 1) increasing masks of the clusters of two leaves or more of each draw; (size,) log potentials."""
+    n = trellis.n
+    log_potential = np.zeros(size)
+    pending: list[list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]] = [[] for _ in range(n + 1)]
+    if n > 1:
+        pending[n].append((np.full(size, (1 << n) - 1, np.uint32), np.arange(size)))
+    visited = []
+    with trellis.workers("drawing hierarchies", size * n) as workers:
+        kernel = trellis.specialised(draw_splits)
+        for k in range(n, 1, -1):
+            if not pending[k]:
+                continue
+            cluster = np.concatenate([part[0] for part in pending[k]])
+            draw = np.concatenate([part[1] for part in pending[k]])
+            order = np.lexsort((draw, cluster))
+            cluster, draw = cluster[order], draw[order]
+            visited.append((cluster, draw))
+            clusters, starts = np.unique(cluster, return_index=True)
+            starts = np.append(starts, len(cluster))
+            left, gain = np.empty_like(cluster), np.empty(len(cluster))
+            work = 4.0 * 2.0 ** (k - 1) + 50.0 * np.diff(starts)
+            fixed = (trellis.data, Z, np.uint64(seed), clusters, starts, draw)
+            workers.run(partial(kernel, *fixed, left, gain), work)
+            log_potential += np.bincount(draw, gain, minlength=size)
+            for part in (left, cluster ^ left):
+                sizes = np.bitwise_count(part)
+                for s in np.unique(sizes[sizes >= 2]):
+                    pending[s].append((part[sizes == s], draw[sizes == s]))
+    return _by_draw(visited, size, n), log_potential
+
+
+def _by_draw(
+    visited: list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]], size: int, n: int
+) -> npt.NDArray[np.uint32]:
+    if n < 2 or size == 0:
+        return np.empty((size, n - 1), np.uint32)
+    cluster = np.concatenate([part[0] for part in visited])
+    draw = np.concatenate([part[1] for part in visited])
+    return cluster[np.lexsort((cluster, draw))].reshape(size, n - 1)

@@ -1,0 +1,211 @@
+"""A model on a sparse trellis: the same passes as on the full one, over the listed splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from palmette.array_types import Floats, Ints
+from palmette.models.evaluate import split_log_potentials
+from palmette.models.split_function import SplitFunction
+from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.memory import check_memory, require_memory
+from palmette.progress import Progress
+from palmette.recursions.hierarchies import sparse as kernels
+from palmette.threads import Workers, check_threads
+from palmette.trellis.bit_sets import as_words
+from palmette.trellis.hierarchies.sparse import SparseTrellis
+
+__all__ = ["SparseHierarchyPasses"]
+
+
+_MOST_MASKED = 63  # leaves in the bit mask of a split function
+
+
+class SparseHierarchyPasses:
+    """The hierarchies of a sparse trellis that meet the conditions; clusters go by their numbers there."""
+
+    def __init__(
+        self,
+        model: HierarchyModel,
+        trellis: SparseTrellis,
+        conditions: HierarchyConditions,
+        *,
+        log_psi: Floats | None = None,
+        max_memory: int | None = None,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.model = model
+        self.n = model.n_leaves
+        self.trellis = trellis.aligned_to(model.labels)
+        self.conditions = conditions
+        self._given = log_psi
+        self._max_memory = check_memory(max_memory)
+        self._threads = check_threads(threads)
+        self._progress = progress
+        what = f"the sparse trellis of {trellis.n_clusters:,} clusters and {trellis.n_splits:,} splits"
+        require_memory(what, self.memory_needed, self._max_memory, "Raise max_memory or take fewer hierarchies")
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes for log Z and the MAP."""
+        return 16 * self.trellis.n_clusters + 32 * self.trellis.n_splits
+
+    @property
+    def sizes(self) -> Ints:
+        """(m,): the number of leaves of each cluster."""
+        return self.trellis.sizes
+
+    @property
+    def root(self) -> int:
+        """The number of the cluster of all leaves."""
+        return self.trellis.n_clusters - 1
+
+    def number(self, mask: int) -> int:
+        """The number of the cluster with this bit mask, −1 if it is not there."""
+        return self.trellis.find_mask(mask)
+
+    def mask_of(self, cluster: int) -> int:
+        """The bit mask of a cluster."""
+        return self.trellis.masks[cluster]
+
+    def shared(self, leaves: Iterable[int]) -> Ints:
+        """(m,): how many of these leaves each cluster holds."""
+        return self.shared_mask(sum(1 << leaf for leaf in leaves))
+
+    def shared_mask(self, mask: int) -> Ints:
+        """(m,): how many of the leaves of this bit mask each cluster holds."""
+        return np.asarray(np.bitwise_count(self.trellis.words & as_words([mask], self.n)).sum(axis=1, dtype=np.int64))
+
+    @property
+    def _splits(self) -> tuple[int, Ints, Ints, Ints]:
+        return self.n, self.trellis.offsets, self.trellis.left, self.trellis.right
+
+    @cached_property
+    def log_psi(self) -> Floats:
+        """(n_splits,): log ψ of every split; −inf where the conditions forbid it."""
+        values = self._tabulated() if self._given is None else self._given
+        if not self.conditions:
+            return values
+        allowed = self.conditions.allowed(self.sizes, self.shared)
+        t = self.trellis
+        return np.where(allowed[t.parent] & allowed[t.left] & allowed[t.right], values, -np.inf)
+
+    def _tabulated(self) -> Floats:
+        t, model = self.trellis, self.model
+        if isinstance(model, SplitModel):
+            sums = np.zeros((t.n_clusters, model.additive.shape[1]))
+            pairs = np.zeros((t.n_clusters, len(model.pairwise)))
+            kernels.statistics(self.n, t.words, t.sizes, *self._splits[1:], model.additive, model.pairwise, sums, pairs)
+            return split_log_potentials(model, t.sizes, sums, pairs, t.parent, t.left, t.right)
+        if isinstance(model, SplitFunction):
+            if self.n > _MOST_MASKED:
+                raise ValueError(
+                    f"a split function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {self.n}; "
+                    f"write a SplitModel"
+                )
+            masks = t.words[:, 0].astype(np.int64)
+            return model.log_potentials(masks[t.left], masks[t.right])
+        tabulate = getattr(model, "split_log_potentials", None)
+        if tabulate is None:
+            raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+        return np.asarray(tabulate(t))
+
+    def with_sums(self, u: Floats) -> SparseHierarchyPasses:
+        """The same splits, also those that the model forbids, with log ψ(L, R) = u(L) + u(R)."""
+        values = u[self.trellis.left] + u[self.trellis.right]
+        return SparseHierarchyPasses(self.model, self.trellis, self.conditions, log_psi=values)
+
+    def inside(self) -> Floats:
+        """(m,): log Z of every cluster; −inf where no hierarchy is possible."""
+        Z = np.empty(self.trellis.n_clusters)
+        kernels.inside(*self._splits, self.log_psi, Z)
+        return Z
+
+    def maximum(self) -> Floats:
+        """(m,): log M of every cluster: the largest log potential of a hierarchy over it."""
+        M = np.empty(self.trellis.n_clusters)
+        kernels.maximum(*self._splits, self.log_psi, M)
+        return M
+
+    def outside(self, Z: Floats) -> Floats:
+        """(m,): the probability that each cluster occurs."""
+        return self.probabilities(Z)[0]
+
+    def probabilities(self, Z: Floats) -> tuple[Floats, Floats]:
+        """(m,) that each cluster occurs, and (n_splits,) of each split given its parent."""
+        mu, share = np.empty(self.trellis.n_clusters), np.empty(self.trellis.n_splits)
+        kernels.outside(*self._splits, self.log_psi, Z, mu, share)
+        return mu, share
+
+    def count(self) -> int:
+        """The number of hierarchies of non-zero potential, exactly."""
+        return self.trellis.count_possible(self.log_psi > -np.inf)
+
+    def entropy(self, Z: Floats, mu: Floats) -> float:
+        """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
+        mu, share = self.probabilities(Z)
+        some = share > 0.0
+        return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
+
+    def divergence(self, Z: Floats, other: Any, other_Z: Floats) -> float:
+        """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
+        mu, share = self.probabilities(Z)
+        t = self.trellis
+        some = np.flatnonzero(share * mu[t.parent] > 0.0)
+        words = (t.words[side[some]] for side in (t.parent, t.left, t.right))
+        theirs = other.split_log_shares(*words, other_Z)
+        return float((mu[t.parent[some]] * share[some] * (np.log(share[some]) - theirs)).sum())
+
+    def split_log_shares(self, parent: Any, left: Any, right: Any, Z: Floats) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf if it is not there."""
+        at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (parent, left)))
+        out = np.full(len(at), -np.inf)
+        there = at[at >= 0]
+        t = self.trellis
+        possible = Z[t.parent[there]] > -np.inf
+        values = np.full(len(there), -np.inf)
+        s = there[possible]
+        values[possible] = self.log_psi[s] + (Z[t.left[s]] + Z[t.right[s]] - Z[t.parent[s]])
+        out[at >= 0] = values
+        return out
+
+    def splits(self, cluster: int, V: Floats) -> tuple[Ints, Ints, Floats]:
+        """The two parts of every split of a cluster, and log ψ + V of both."""
+        here = slice(self.trellis.offsets[cluster], self.trellis.offsets[cluster + 1])
+        left, right = self.trellis.left[here], self.trellis.right[here]
+        return left, right, self.log_psi[here] + (V[left] + V[right])
+
+    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+        """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
+        lower = [min(pair, key=lambda mask: mask & -mask) for pair in zip(left, right, strict=True)]
+        union = as_words([one | two for one, two in zip(left, right, strict=True)], self.n)
+        at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (union, as_words(lower, self.n))))
+        return np.where(at >= 0, self.log_psi[at], -np.inf) if len(at) else np.empty(0)
+
+    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+        what = f"the matrix of all pairs of {self.n:,} leaves"
+        require_memory(what, 8 * self.n**2, self._max_memory, "Ask for the clusters that matter")
+        mu, share = self.probabilities(Z)
+        out = np.zeros((self.n, self.n))
+        t = self.trellis
+        kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * t.sizes[t.parent] * share, out)
+        out += out.T
+        np.fill_diagonal(out, 1.0)
+        return out
+
+    def draw(self, Z: Floats, size: int, seed: int) -> tuple[Ints, Floats]:
+        """(size, n − 1) splits of exact draws, increasing; (size,) log potentials."""
+        out = np.empty((size, self.n - 1), dtype=np.int64)
+        log_potentials = np.empty(size)
+        fixed = (*self._splits, self.log_psi, Z, np.uint64(seed), out, log_potentials)
+        progress = Progress(f"drawing hierarchies, n = {self.n}", float(size), self._progress)
+        with Workers(self._threads, progress) as workers:
+            workers.run(lambda i, j: kernels.draw_splits(*fixed, i, j), np.full(size, 100.0 * self.n))
+        return out, log_potentials

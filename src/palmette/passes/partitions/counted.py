@@ -1,0 +1,121 @@
+"""The full trellis of partitions into a given number of clusters.
+
+    Z_0(∅) = 1,   Z_j(S) = Σ ψ(C) Z_{j−1}(S ∖ C)      over the clusters C ⊆ S that hold the highest leaf of S,
+
+one pass for each number j of clusters. A *state* is what is left and how many clusters are still to come: j 2^n + S.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palmette.array_types import Floats, Masks
+from palmette.models.cluster_model import PartitionModel
+from palmette.passes.partitions.conditions import PartitionConditions
+from palmette.passes.partitions.full import Choices, FullPartitionPasses
+from palmette.trellis.counting import exact_count, stirling_numbers
+
+__all__ = ["CountedPartitionPasses"]
+
+
+class CountedPartitionPasses(FullPartitionPasses):
+    """All partitions into k clusters; tables are (k, 2^(n−1)): row j for j clusters, of sets without the last leaf."""
+
+    def __init__(self, model: PartitionModel, conditions: PartitionConditions, n_clusters: int, **options: Any) -> None:
+        self.k = n_clusters
+        super().__init__(model, conditions, **options)
+
+    @property
+    def start(self) -> int:
+        """The state in which everything is left, and k clusters are to come."""
+        return (self.k << self.n) + (1 << self.n) - 1
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes for log Z and the MAP."""
+        return (37 << self.n) + (8 * self.k << self.n)
+
+    def inside(self) -> Floats:
+        """(k, 2^(n−1)): log Z_j of every set without the last leaf."""
+        Z = self._no_cluster()
+        with self.workers(f"summing partitions into {self.k} clusters", self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
+            for j in range(1, self.k):
+                self.sum_layer(workers, j, Z[j - 1], Z[j])
+        return Z
+
+    def maximum(self) -> Floats:
+        """(k, 2^(n−1)): log M_j of every set without the last leaf."""
+        M = self._no_cluster()
+        with self.workers("finding the best partition", self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
+            for j in range(1, self.k):
+                self.max_first(M[j - 1], M[j])
+                if M.shape[1] > self.n_first:
+                    self.max_range(workers, M[j - 1], M[j], self.n_first)
+        return M
+
+    def _no_cluster(self) -> Floats:
+        V = np.full((self.k, 1 << (self.n - 1)), -np.inf)
+        V[0, 0] = 0.0
+        return V
+
+    def log_partition(self, Z: Floats) -> float:
+        """log Z_k of all leaves, given `inside`."""
+        return self.sum_of_all(Z[-1])
+
+    def log_partitions_by_number(self) -> Floats:
+        """(n + 1,): log Z of all leaves for every number of clusters: −inf but for k."""
+        out = np.full(self.n + 1, -np.inf)
+        out[self.k] = self.log_partition(self.inside())
+        return out
+
+    def cluster_probabilities(self, Z: Floats) -> Floats:
+        """(2^n,): ψ(C) Z_{k−1}(X ∖ C) / Z_k(X), the probability that each cluster occurs."""
+        self.require(self.memory_needed + (40 << self.n))
+        return self._probabilities(self._complete(Z, 1), self.log_partition(Z))
+
+    def _complete(self, Z: Floats, taken: int) -> Floats:
+        # log Z_{k−taken} of all 2^n sets, also those with the last leaf.
+        out = np.full(1 << self.n, -np.inf)
+        if taken == self.k:
+            out[0] = 0.0
+        elif taken < self.k:
+            with self.workers("cluster probabilities", 0.5 * 3.0**self.n) as workers:
+                self.sum_layer(workers, self.k - taken, Z[self.k - taken - 1], out)
+        return out
+
+    def log_joint(self, clusters: list[int], Z: Floats) -> float:
+        """log Σ over the partitions that have these disjoint clusters among theirs."""
+        rest = self._complete(Z, len(clusters))[((1 << self.n) - 1) ^ sum(clusters)]
+        return float(self.log_psi[clusters].sum() + rest)
+
+    def choices(self, state: int, V: Floats) -> Choices:
+        """The clusters that can be taken first, by increasing mask, what each leaves, and log ψ + V of that."""
+        to_come = state >> self.n
+        clusters, left, values = super().choices(state & ((1 << self.n) - 1), V[to_come - 1])
+        return clusters, left.astype(np.int64) + ((to_come - 1) << self.n), values
+
+    def totals(self, Z: Floats, sets: Masks, taken: int) -> Floats:
+        """log Z of these sets, left after `taken` clusters."""
+        return Z[self.k - taken][sets] if taken else np.full(len(sets), self.log_partition(Z))
+
+    def rest(self, Z: Floats, taken: int) -> Floats:
+        """The table of log Z of what is left when one more cluster is taken after `taken`."""
+        return np.asarray(Z[self.k - taken - 1])
+
+    def count(self) -> int:
+        """The number of partitions of non-zero potential, exactly."""
+        most = stirling_numbers(self.n)[self.k]
+        return exact_count(self._count_modulo, most) if self.model.may_forbid or self.conditions else most
+
+    def _count_modulo(self, modulus: int) -> int:
+        here = np.zeros(1 << self.n, dtype=np.uint64)
+        here[0] = 1
+        remainders = np.arange(1, 1 << (self.n - 1), dtype=np.uint32)
+        with self.workers("counting partitions", self.k * 3.0 ** (self.n - 1)) as workers:
+            for j in range(1, self.k + 1):
+                before, here = here, np.zeros_like(here)
+                masks = remainders if j < self.k else np.array([len(here) - 1], np.uint32)
+                self.count_sets(workers, before, modulus, masks, here)
+        return int(here[-1])

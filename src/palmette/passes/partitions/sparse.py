@@ -1,0 +1,204 @@
+"""A model on a partition trellis of chosen clusters: the same passes as on the full one, over the listed choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats, Ints
+from palmette.labels import align_labels
+from palmette.models.cluster_model import PartitionModel
+from palmette.partition import Partition
+from palmette.passes.memory import check_memory, require_memory
+from palmette.passes.partitions.conditions import PartitionConditions
+from palmette.passes.partitions.full import Choices
+from palmette.progress import Progress
+from palmette.recursions.hierarchies.outside import add_pairs
+from palmette.recursions.partitions import sparse as kernels
+from palmette.recursions.partitions.draws import renumber
+from palmette.threads import Workers, check_threads
+from palmette.trellis.partitions.remainders import Paths, layered
+from palmette.trellis.partitions.sparse import PartitionTrellis
+
+__all__ = ["SparsePartitionPasses"]
+
+
+class SparsePartitionPasses:
+    """All partitions into chosen clusters that meet the conditions; clusters and states go by their numbers.
+
+    Leaves are numbered as in the model, whose labels may come in another order than the trellis's.
+    """
+
+    start = 0
+
+    def __init__(
+        self,
+        model: PartitionModel,
+        trellis: PartitionTrellis,
+        conditions: PartitionConditions,
+        n_clusters: int | None = None,
+        *,
+        max_memory: int | None = None,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.model = model
+        self.n = model.n_leaves
+        self.trellis = trellis
+        self.conditions = conditions
+        self.k = n_clusters
+        self._max_memory = check_memory(max_memory)
+        self._threads = check_threads(threads)
+        self._progress = progress
+        self._to_trellis = align_labels(trellis.labels, model.labels)
+        self._to_model = np.argsort(self._to_trellis)
+
+    @cached_property
+    def _paths(self) -> Paths:
+        every = self.trellis.paths
+        return every if self.k is None else layered(*every, self.k)
+
+    @property
+    def end(self) -> int:
+        """The state in which nothing is left."""
+        return len(self._paths.offsets) - 2
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes for log Z and the MAP."""
+        return 16 * self.trellis.n_remainders + 8 * self.trellis.n_clusters
+
+    @property
+    def sizes(self) -> Ints:
+        """(m,): the number of leaves of each cluster."""
+        return self.trellis.sizes
+
+    @cached_property
+    def log_psi(self) -> Floats:
+        """(m,): log ψ of every cluster; −inf where the conditions forbid it."""
+        out = self.trellis.log_potentials(self.model)
+        return np.where(self.conditions.allowed(self.sizes, self.shared), out, -np.inf) if self.conditions else out
+
+    def shared(self, leaves: Iterable[int]) -> Ints:
+        """(m,): how many of these leaves each cluster holds."""
+        return self.trellis.shared(self._to_trellis[sorted(leaves)].tolist())
+
+    def members(self, cluster: int) -> tuple[int, ...]:
+        """The leaves of a cluster."""
+        return tuple(sorted(self._to_model[list(self.trellis.members(cluster))].tolist()))
+
+    def find(self, leaves: Iterable[int]) -> int:
+        """The number of the cluster of these leaves, −1 if it is not one of the chosen ones."""
+        return self.trellis.find(self._to_trellis[sorted(leaves)].tolist())
+
+    def inside(self) -> Floats:
+        """(n_states,): log Z of what is left; −inf where it has no partition."""
+        Z = np.empty(self.end + 1)
+        kernels.inside(*self._paths, self.log_psi, Z)
+        return Z
+
+    def maximum(self) -> Floats:
+        """(n_states,): log M of what is left."""
+        M = np.empty(self.end + 1)
+        kernels.maximum(*self._paths, self.log_psi, M)
+        return M
+
+    def log_partition(self, Z: Floats) -> float:
+        """log Z of all leaves, given `inside`."""
+        return float(Z[0])
+
+    def log_partitions_by_number(self) -> Floats:
+        """(n + 1,): log Z of all leaves for every number of clusters."""
+        return kernels.counts_by_number(*self._paths, self.log_psi, self.n)
+
+    def cluster_probabilities(self, Z: Floats) -> Floats:
+        """(m,): the probability that each cluster occurs."""
+        reach, mu = np.empty(self.end + 1), np.empty(len(self.sizes))
+        kernels.visits(*self._paths, self.log_psi, Z, reach, mu)
+        return mu
+
+    def coclustering(self, probabilities: Floats) -> Floats:
+        """(n, n): Σ probabilities[C] over the clusters that hold both i and j; 1 on the diagonal."""
+        what = f"the matrix of all pairs of {self.n:,} leaves"
+        instead = "Ask together_probability([i, j]) for the pairs that matter"
+        require_memory(what, 8 * self.n**2, self._max_memory, instead)
+        out = np.zeros((self.n, self.n))
+        add_pairs(self.trellis.cluster_bounds, self.trellis.cluster_members, probabilities, out)
+        out = out[np.ix_(self._to_trellis, self._to_trellis)]
+        np.fill_diagonal(out, 1.0)
+        return np.minimum(out, 1.0, out=out)
+
+    def leaf_sums(self, values: Floats) -> Floats:
+        """(n,): Σ values[C] over the clusters that hold each leaf."""
+        out = np.zeros(self.n)
+        np.add.at(out, self.trellis.cluster_members, self._over_positions(values))
+        return out[self._to_trellis]
+
+    def _over_positions(self, values: Floats) -> Floats:
+        # For each place in the list of members, Σ values[C] over the clusters whose bounds enclose it.
+        change = np.zeros(len(self.trellis.cluster_members) + 1)
+        starts, stops = self.trellis.cluster_bounds.T
+        np.add.at(change, starts, values)
+        np.subtract.at(change, stops, values)
+        return np.cumsum(change)[:-1]
+
+    def cluster_sums(self, values: Floats) -> Floats:
+        """(m,): Σ values[i] over the leaves of each cluster."""
+        sums = np.concatenate(([0.0], np.cumsum(values[self._to_model][self.trellis.cluster_members])))
+        starts, stops = self.trellis.cluster_bounds.T
+        return np.asarray(sums[stops] - sums[starts])
+
+    def log_joint(self, clusters: list[int], Z: Floats) -> float:
+        """log Σ over the partitions that have these disjoint clusters among theirs."""
+        groups = [frozenset(self.members(cluster)) for cluster in clusters]
+        conditions = self.conditions.and_also(groups, (), (), ())
+        given = SparsePartitionPasses(self.model, self.trellis, conditions, self.k)
+        return given.log_partition(given.inside())
+
+    def best_path(self, M: Floats) -> list[int] | None:
+        """The clusters of the best partition, given `maximum`, or None; ties go to the first choice in every state."""
+        if M[0] == -np.inf:
+            return None
+        path = np.empty(self.n, dtype=np.int64)
+        length = kernels.best_path(*self._paths, self.log_psi, M, path)
+        return [int(cluster) for cluster in path[:length]]
+
+    def partition_of(self, clusters: list[int]) -> Partition:
+        """The partition of these clusters."""
+        return self.trellis.partition_of(clusters).aligned_to(self.model.labels)
+
+    def splits(self, leaves: Iterable[int]) -> Choices:
+        """The pairs of clusters that these leaves can be split into, and the sum of their log ψ."""
+        whole = frozenset(leaves)
+        inside = np.flatnonzero((self.shared(whole) == self.sizes) & (self.shared([max(whole)]) == 1))
+        left = [int(cluster) for cluster in inside if self.sizes[cluster] < len(whole)]
+        right = [self.find(whole - set(self.members(cluster))) for cluster in left]
+        both = [(one, other) for one, other in zip(left, right, strict=True) if other >= 0]
+        one, other = np.array(both, dtype=np.int64).reshape(-1, 2).T
+        return one, other, self.log_psi[one] + self.log_psi[other]
+
+    def choices(self, state: int, V: Floats) -> Choices:
+        """The clusters that can be taken first, what each leaves, and log ψ + V of that."""
+        here = slice(self._paths.offsets[state], self._paths.offsets[state + 1])
+        clusters, left = self._paths.choice_cluster[here], self._paths.choice_next[here]
+        return clusters, left, self.log_psi[clusters] + V[left]
+
+    def draw(self, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.int32], Floats]:
+        """(size, n) memberships of exact draws, numbered by first appearance; (size,) log potentials."""
+        memberships = np.zeros((size, self.n), dtype=np.int32)
+        log_potentials = np.zeros(size)
+        fixed = (*self._paths, self.log_psi, Z, np.uint64(seed), self.trellis.cluster_bounds)
+        outputs = (self.trellis.cluster_members, memberships, log_potentials)
+        progress = Progress(f"drawing partitions, n = {self.n}", float(size), self._progress)
+        with Workers(self._threads, progress) as workers:
+            workers.run(lambda i, j: kernels.draw(*fixed, *outputs, i, j), np.full(size, 40.0 * self.n))
+        memberships = np.ascontiguousarray(memberships[:, self._to_trellis])
+        renumber(memberships)
+        return memberships, log_potentials
+
+    def count(self) -> int:
+        """The number of partitions of non-zero potential, exactly."""
+        return kernels.count_paths(*self._paths, self.log_psi > -np.inf)

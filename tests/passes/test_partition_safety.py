@@ -1,0 +1,244 @@
+"""The full trellis of partitions as a guest of the machine: memory, threads, forks and interrupts."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from partition_cases import affinities
+
+import palmette as pal
+from palmette import PartitionPosterior, TrellisTooLarge
+from palmette import threads as schedule
+from palmette.models import ClusterFunction, CorrelationClusters, UniformPartitions
+from palmette.passes.partitions.conditions import PartitionConditions
+from palmette.passes.partitions.counted import CountedPartitionPasses
+from palmette.passes.partitions.full import FullPartitionPasses
+from palmette.trellis.counting import bell_number
+
+
+def trellis_of(model, n_clusters=None, together=(), forbid=(), **options):
+    conditions = PartitionConditions(model.labels).and_also((), forbid, together, ())
+    if n_clusters is None:
+        return FullPartitionPasses(model, conditions, **options)
+    return CountedPartitionPasses(model, conditions, n_clusters, **options)
+
+
+# Memory.
+
+
+def peak_of(answer):
+    answer()  # kernels that are loaded on first use take memory of their own
+    tracemalloc.start()
+    try:
+        answer()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("make", "n", "limit"),
+    [
+        (UniformPartitions, 31, 10**15),
+        (UniformPartitions, 40, None),
+        (lambda n: CorrelationClusters(np.ones((n, n))), 50, None),
+        (lambda n: ClusterFunction(n, np.sqrt), 63, None),
+        (UniformPartitions, 20, 10_000_000),
+        (UniformPartitions, 3, 1),
+    ],
+)
+@pytest.mark.parametrize("k", [None, 3])
+def test_what_is_too_large_is_refused_before_anything_is_allocated(make, n, limit, k):
+    model = make(n)
+    tracemalloc.start()
+    begin = time.monotonic()
+    try:
+        with pytest.raises(TrellisTooLarge) as error:
+            trellis_of(model, k, max_memory=limit)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
+    assert time.monotonic() - begin < 1.0
+    message = str(error.value)
+    assert f"n = {n} leaves" in message
+    assert re.search(r"needs [0-9.e+]+ (bytes|[KMGTPE]B)", message)
+    assert "PartitionTrellis of chosen clusters takes any number of leaves" in message
+    allowed = "at most 30 leaves are possible" if n == 31 else r"[0-9.]+ (bytes|[KMGTPE]B) are allowed"
+    assert re.search(allowed, message)
+
+
+def test_a_posterior_says_at_once_that_it_is_too_large():
+    with pytest.raises(TrellisTooLarge, match=r"n = 20 leaves needs 38.8 MB; 10 MB are allowed.*PartitionTrellis"):
+        PartitionPosterior(UniformPartitions(20), max_memory=10_000_000)
+
+
+@pytest.mark.parametrize("beta", [0.1, 50.0, 1e3])
+@pytest.mark.parametrize("k", [None, 5])
+def test_the_memory_that_is_announced_is_enough_for_log_partition_and_map(beta, k):
+    model = CorrelationClusters(affinities(16), beta)
+
+    def posterior():
+        post = PartitionPosterior(model)
+        return post if k is None else post.condition(n_clusters=k)
+
+    def answer():
+        post = posterior()
+        return post.log_partition, post.map()
+
+    needed = posterior().memory_needed
+    assert 0.5 * needed < peak_of(answer) <= 1.02 * needed
+
+
+@pytest.mark.parametrize("beta", [0.1, 1e3])
+def test_all_tables_together_stay_within_the_memory_that_is_allowed(beta):
+    model = CorrelationClusters(affinities(16), beta)
+
+    def answer(**options):
+        post = PartitionPosterior(model, **options)
+        return post.log_partition, post.map(), post.cluster_probability_array(), post.n_clusters_probabilities()
+
+    used = peak_of(answer)
+    with pytest.raises(TrellisTooLarge):
+        answer(max_memory=int(0.97 * used))
+
+
+# Threads, forks.
+
+
+def tables_of(trellis):
+    Z = trellis.inside()
+    return {
+        "log Z": Z,
+        "log M": trellis.maximum(),
+        "by number": trellis.log_partitions_by_number(),
+        "cluster probabilities": trellis.cluster_probabilities(Z),
+        "draws": trellis.draw(Z, 500, seed=3)[0],
+        "log potentials of draws": trellis.draw(Z, 500, seed=3)[1],
+        "count": np.array(trellis.count()),
+    }
+
+
+@pytest.mark.parametrize("k", [None, 6])
+@pytest.mark.parametrize("beta", [1.0, 1e3], ids=["safe", "done again"])
+def test_no_bit_of_a_table_depends_on_the_number_of_threads(beta, k, monkeypatch):
+    monkeypatch.setattr(schedule, "_SHORTEST", 1e3)  # many short slices, so that threads do share the work
+    model = CorrelationClusters(np.round(affinities(14), 1), beta)
+    given = {"together": [[2, 11]], "forbid": [[5]]}
+    one, *others = (tables_of(trellis_of(model, k, **given, threads=threads)) for threads in (1, 2, 3))
+    for other in others:
+        for name, table in one.items():
+            np.testing.assert_array_equal(other[name], table, err_msg=name)
+
+
+needs_fork = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin", reason="no safe fork here"
+)
+# Python 3.12 warns of a fork in a process with threads; that it works is what this test claims.
+may_fork = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+def in_a_fork(compute):
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send(compute()))
+    child.start()
+    try:
+        assert receiver.poll(60), "the child does not answer"
+        return receiver.recv()
+    finally:
+        child.join(5)
+        if child.is_alive():
+            child.kill()
+            child.join()
+
+
+@needs_fork
+@may_fork
+def test_a_child_that_is_forked_after_use_computes_the_same(monkeypatch):
+    monkeypatch.setattr(schedule, "_SHORTEST", 1e3)
+    model = CorrelationClusters(affinities(13))
+    post = PartitionPosterior(model, threads=2)
+    expected = post.log_partition, post.map(), post.sample(5, rng=0).memberships.tolist()
+
+    def again(post):
+        return post.log_partition, post.map(), post.sample(5, rng=0).memberships.tolist()
+
+    assert in_a_fork(lambda: again(post)) == expected
+    assert in_a_fork(lambda: again(PartitionPosterior(model, threads=2))) == expected
+    assert in_a_fork(lambda: post.condition(n_clusters=3).log_partition) == post.condition(n_clusters=3).log_partition
+
+
+# Interrupts.
+
+INTERRUPTED = """
+    import sys
+    import numpy as np
+    from palmette import PartitionPosterior, progress
+    from palmette.models import ClusterFunction, CorrelationClusters, UniformPartitions
+
+    progress._PATIENCE = 0.2
+    w = np.random.default_rng(0).normal(size=({n}, {n}))
+    model = CorrelationClusters(w + w.T, {beta})
+    post = PartitionPosterior(model, progress=True, threads={threads})
+    try:
+        {verb}
+        print("too late", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", PartitionPosterior(UniformPartitions(13)).count, flush=True)
+"""
+
+
+def run(script):
+    """A fresh Python that sees the same package."""
+    source = str(Path(pal.__file__).parents[1])
+    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
+@pytest.mark.parametrize(
+    ("title", "verb", "n", "beta", "threads"),
+    [
+        ("summing partitions", "post.log_partition", 22, 1.0, 1),
+        pytest.param("summing partitions", "post.log_partition", 23, 1.0, 2, marks=pytest.mark.slow),
+        ("summing partitions", "post.log_partition", 20, 1e4, 2),
+        pytest.param("finding the best partition", "post.map()", 23, 1.0, 1, marks=pytest.mark.slow),
+        pytest.param("numbers of clusters", "post.n_clusters_probabilities()", 20, 1.0, 1, marks=pytest.mark.slow),
+        ("counting partitions", "post.condition(forbid=[[0]]).count", 22, 1.0, 2),
+    ],
+)
+def test_an_interrupt_is_served_within_a_second(title, verb, n, beta, threads):
+    child = run(INTERRUPTED.format(verb=verb, n=n, beta=beta, threads=threads))
+    try:
+        bar = ""
+        while title not in bar:  # the bar shows that the pass is under way
+            piece = child.stderr.read(1)
+            assert piece, f"the child ended early: {bar}"
+            bar += piece
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == f"interrupted {bell_number(13)}\n"
+        assert time.monotonic() - begin < 1.0
+        child.communicate(timeout=10)
+        assert child.returncode == 0
+    finally:
+        child.kill()
+        child.communicate()
