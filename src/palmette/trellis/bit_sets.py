@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import kernel
 from palmette.array_types import Ints, Words
-from palmette.trellis.partitions.families import empty_table, mix
+from palmette.hashing import empty_table, fill_table, slot_of
 
-__all__ = ["BitSets", "as_words", "fill_table", "from_words", "n_words", "slot_of"]
+__all__ = ["BitSets", "as_words", "from_words", "n_words"]
 
 
 def n_words(n: int) -> int:
@@ -40,31 +38,6 @@ def from_words(words: Words) -> list[int]:
         return words[:, 0].tolist()  # type: ignore[no-any-return]
     rows = np.ascontiguousarray(words.astype("<u8"))
     return [int.from_bytes(row.tobytes(), "little") for row in rows]
-
-
-@inline
-def slot_of(rows: Words, row: Words, table: Ints) -> Any:
-    """Where this row stands in the hash table, or where it would stand."""
-    last = np.uint64(table.size - 1)
-    slot = np.uint64(0)
-    for w in range(row.size):
-        slot = mix(slot, row[w])
-    slot &= last
-    while table[slot] >= 0:
-        same = True
-        for w in range(row.size):
-            same = same and rows[table[slot], w] == row[w]
-        if same:
-            break
-        slot = (slot + np.uint64(1)) & last
-    return slot
-
-
-@kernel
-def fill_table(rows: Words, count: int, table: Ints) -> None:
-    """Put the first `count` rows, which are all different, into an empty hash table."""
-    for i in range(count):
-        table[slot_of(rows, rows[i], table)] = i
 
 
 @kernel

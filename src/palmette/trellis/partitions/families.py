@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import kernel
 from palmette.array_types import Indices, Ints, Words
+from palmette.hashing import empty_table, mix
 
 __all__ = [
     "Keys",
     "as_bounds",
     "cluster_keys",
     "collect",
-    "empty_table",
     "find_clusters",
     "leaf_order",
-    "mix",
     "ragged",
 ]
 
@@ -80,18 +79,6 @@ def _distinct(parts: list[tuple[Ints, Indices]]) -> tuple[Ints, Indices]:
     is_new = np.empty(len(sizes), dtype=np.bool_)
     _mark_new(bounds, members, empty_table(len(sizes)), is_new)
     return sizes[is_new], members[ragged(bounds[is_new, 0], sizes[is_new])]
-
-
-def empty_table(n_rows: int) -> Ints:
-    """A hash table for so many rows, all slots free: −1."""
-    return np.full(1 << (2 * n_rows + 1).bit_length(), -1)
-
-
-@inline
-def mix(x: Any, value: Any) -> Any:
-    """The next hash of a sequence, after `value`."""
-    x = (x ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
-    return x ^ (x >> np.uint64(29))
 
 
 @kernel

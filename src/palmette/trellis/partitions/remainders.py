@@ -15,9 +15,9 @@ from palmette._immutable import read_only
 from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.errors import TrellisTooLarge
+from palmette.hashing import empty_table, fill_table, slot_of
 from palmette.recursions.partitions.sparse import fill_layers, longest_paths, number_layers, pack_clusters
-from palmette.trellis.bit_sets import fill_table, slot_of
-from palmette.trellis.partitions.families import empty_table, ragged
+from palmette.trellis.partitions.families import ragged
 
 __all__ = ["Paths", "interval_paths", "layered", "remainder_paths"]
 
