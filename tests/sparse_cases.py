@@ -15,6 +15,8 @@ from random_hierarchies import random_merges
 
 from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 
+WORD_EDGES = [63, 64, 65, 130]
+
 
 def mask_of(cluster) -> int:
     return sum(1 << int(leaf) for leaf in cluster)
@@ -42,6 +44,15 @@ def some_hierarchies(n, count, seed):
 
     in_a_row = lambda: Hierarchy.from_nested(cut(0, n), names(n))  # noqa: E731
     return [in_a_row() if rng.random() < 0.7 else Hierarchy.from_merges(random_merges(n, rng)) for _ in range(count)]
+
+
+samples = st.builds(some_hierarchies, st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**16))
+
+
+def listed_splits(trellis):
+    """(parent, left, right) of every split, as masks."""
+    sides = (trellis.parent, trellis.left, trellis.right)
+    return [tuple(trellis.masks[i] for i in row) for row in zip(*(side.tolist() for side in sides), strict=True)]
 
 
 @functools.cache

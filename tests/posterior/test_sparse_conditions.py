@@ -22,6 +22,9 @@ from palmette import Hierarchy, HierarchyPosterior, ImpossibleData, SparseTrelli
 from palmette.models import SplitFunction, SumOfSquares, Uniform
 
 
+# Hierarchies and clusters that are not in the trellis.
+
+
 @pytest.fixture
 def chosen():
     """Four leaves; the trellis holds ((a,b),c),d), ((a,b),(c,d)) and no more."""

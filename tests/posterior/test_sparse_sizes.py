@@ -85,6 +85,9 @@ def test_split_functions_of_more_leaves_are_refused(n):
         HierarchyPosterior(model, trellis=SparseTrellis.from_hierarchies([caterpillar(n)])).map()
 
 
+# Many leaves: a small problem in which every leaf has become a group of leaves.
+
+
 class Blown(NamedTuple):
     """Leaf i of the small problem is groups[i] of the large one, a caterpillar of log potential 0."""
 
