@@ -9,14 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import clusters_of, members
-from sparse_cases import (
-    all_probabilities,
-    as_hierarchy,
-    as_splits,
-    mask_of,
-    problems,
-    subtrees,
-)
+from sparse_cases import all_probabilities, as_hierarchy, as_splits, mask_of, problems, subtrees
 
 import palmette as pal
 from palmette import HierarchyPosterior, SparseTrellis

@@ -9,20 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import clusters_of, members
-from sparse_cases import (
-    all_probabilities,
-    as_splits,
-    complete,
-    mask_of,
-    problems,
-)
+from sparse_cases import all_probabilities, as_splits, complete, mask_of, problems
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, ImpossibleData, SparseTrellis
 from palmette.models import SplitFunction, SumOfSquares, Uniform
-
-
-# Hierarchies and clusters that are not in the trellis.
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from oracle import Oracle, clusters_of, members, sum_of_squares
 from scipy.stats import chisquare
-from sparse_cases import (
-    complete,
-    some_hierarchies,
-)
+from sparse_cases import complete, some_hierarchies
 
 from palmette import Draws, Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import SumOfSquares, Uniform

@@ -8,12 +8,7 @@ from cases import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import members
-from sparse_cases import (
-    all_probabilities,
-    complete,
-    subtrees,
-    table,
-)
+from sparse_cases import all_probabilities, complete, subtrees, table
 
 import palmette as pal
 from palmette import HierarchyPosterior, ImpossibleData

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 from oracle import members
 from random_hierarchies import caterpillar
-from sparse_cases import (
-    complete,
-    mask_of,
-    names,
-    some_hierarchies,
-    table,
-)
+from sparse_cases import complete, mask_of, names, some_hierarchies, table
 
 from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import Dasgupta, SplitFunction, SumOfSquares, Uniform
