@@ -10,7 +10,16 @@ from numba import float64, int64
 from numba.core.dispatcher import Dispatcher
 
 from palmette import _jit
-from palmette._jit import as_compiled, inline, kernel, reduction, specialise, specialise_inline
+from palmette._jit import (
+    as_compiled,
+    called,
+    inline,
+    kernel,
+    reduction,
+    specialise,
+    specialise_called,
+    specialise_inline,
+)
 from palmette.models import Dasgupta, SplitModel, Uniform
 from palmette.models.features import feature_loader, subset_features
 from palmette.numeric import largest
@@ -62,15 +71,24 @@ def test_a_users_function_is_never_cached_on_disk():
 
 
 def test_a_part_lies_on_disk_under_a_name_of_its_own_if_it_is_the_packages():
-    quick, ordered = (make(largest.py_func) for make in (reduction, inline))
-    for part in (quick, ordered):
+    names = set()
+    for make in (inline, reduction, called):
+        part = make(largest.py_func)
         part.compile((float64[::1], int64))
         assert part.stats.cache_path
         assert _jit._source_digest("palmette.numeric") in part._cache._impl.filename_base
-    assert quick._cache._impl.filename_base != ordered._cache._impl.filename_base
+        names.add(part._cache._impl.filename_base)
+    assert len(names) == 3
     assert largest.py_func.__qualname__ == "largest"
     double.compile((float64,))
     assert double.stats.cache_path is None
+
+
+def test_what_kernels_call_is_the_same_function_inlined_or_not():
+    twice, out_of_line = (make(template, step=double) for make in (specialise_inline, specialise_called))
+    assert twice.targetoptions["forceinline"]
+    assert not out_of_line.targetoptions["forceinline"]
+    assert specialise(template, step=twice)(1.0) == specialise(template, step=out_of_line)(1.0) == 16.0
 
 
 def test_a_part_that_is_called_from_python_gives_what_it_gives_in_a_kernel():

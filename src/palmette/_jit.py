@@ -25,7 +25,17 @@ import numba
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
-__all__ = ["as_compiled", "inline", "is_ours", "kernel", "reduction", "specialise", "specialise_inline"]
+__all__ = [
+    "as_compiled",
+    "called",
+    "inline",
+    "is_ours",
+    "kernel",
+    "reduction",
+    "specialise",
+    "specialise_called",
+    "specialise_inline",
+]
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
@@ -92,23 +102,27 @@ def _cache_on_disk(compiled: Any) -> None:
 
 
 class _Part(CPUDispatcher):  # type: ignore[misc]
-    """A function that only kernels call, and that is always made part of them: on disk if it is ours."""
+    """A function that only kernels call: on disk if it is ours."""
 
     def compile(self, sig: Any) -> Any:
         if not self.overloads and _all_ours(self.py_func):
             name = self.py_func.__qualname__  # kernels that it is put into are called by this
-            self.py_func.__qualname__ += "_part_" + "_".join(sorted(self.targetoptions["fastmath"]))
+            self.py_func.__qualname__ += "_".join(["", *self._how()])
             _cache_on_disk(self)
             self.py_func.__qualname__ = name
         return super().compile(sig)
+
+    def _how(self) -> list[str]:
+        # One function can be compiled in several ways.
+        return ["inline" if self.targetoptions["forceinline"] else "called", *sorted(self.targetoptions["fastmath"])]
 
     def __call__(self, *args: Any) -> Any:
         return _callable(self)(*args)
 
 
-def _part(function: Callable[..., Any], options: dict[str, Any]) -> _Part:
+def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bool = True) -> _Part:
     # Without what Numba wraps around a function for calls from Python: as much work as a small function itself.
-    more = {"nopython": True, "forceinline": True, "no_cpython_wrapper": True}
+    more = {"nopython": True, "forceinline": forceinline, "no_cpython_wrapper": True}
     return _Part(function, targetoptions={**options, **more})
 
 
@@ -130,6 +144,11 @@ def inline(function: Callable[..., Any]) -> Any:
 def reduction(function: Callable[..., Any]) -> Any:
     """Like `inline`, for a loop that reduces an array: here, and only here, LLVM may choose the order of a sum."""
     return _part(function, {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})
+
+
+def called(function: Callable[..., Any]) -> Any:
+    """A compiled function that only kernels call, too large to be made part of each."""
+    return _part(function, _OPTIONS, forceinline=False)
 
 
 @functools.cache
@@ -182,3 +201,9 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
 def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
     """Like `specialise`, for a part of other kernels: always inlined."""
     return inline(_fill(template, functions))
+
+
+@functools.cache
+def specialise_called(template: Callable[..., Any], **functions: Any) -> Any:
+    """Like `specialise`, for a function that only kernels call, too large to be made part of each."""
+    return called(_fill(template, functions))

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from palmette._jit import inline, kernel, reduction
+from palmette._jit import called, inline, reduction
 from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
 
@@ -199,7 +199,7 @@ def _divide(root, columns):
 # These are kernels of their own, not made part of others: they are long, and take as long to compile.
 
 
-@kernel
+@called
 def _meet_coupled(theta, left, right, out):
     n = np.int64(theta[0])
     shared = np.flatnonzero((left[:n] > 0.0) & (right[:n] > 0.0))
@@ -230,7 +230,7 @@ def _meet_coupled(theta, left, right, out):
     return np.float64(count)
 
 
-@kernel
+@called
 def _join_coupled(theta, left, l_left, right, l_right, out):
     n = np.int64(theta[0])
     where = np.concatenate((np.flatnonzero(left[:n] > 0.0), np.flatnonzero(right[:n] > 0.0)))
@@ -283,7 +283,7 @@ def _condition(where, first, mean, covariance):
                 covariance[i, j] -= spread[a, i] * spread[a, j]
 
 
-@kernel
+@called
 def _log_root_coupled(theta, message):
     n = np.int64(theta[0])
     known = np.flatnonzero(message[:n] > 0.0)

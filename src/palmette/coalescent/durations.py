@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import inline, specialise, specialise_inline
+from palmette._jit import inline, specialise_called, specialise_inline
 from palmette.numeric import unit_draw
 
 __all__ = [
@@ -51,15 +51,15 @@ def best_length_from(log_z: Any, slopes: Any = None, longest: Any = None) -> Any
     """
     if slopes is None or longest is None:
         log_density = specialise_inline(_log_density, log_z=log_z)
-        functions = {"log_density": log_density, "climb": specialise(_climb, log_density=log_density)}
-        return specialise(_best_by_values, log_z=log_z, **functions)
-    fall_through = specialise(_fall_through, slopes=slopes)
-    return specialise(_best_by_slopes, log_z=log_z, slopes=slopes, longest=longest, fall_through=fall_through)
+        functions = {"log_density": log_density, "climb": specialise_called(_climb, log_density=log_density)}
+        return specialise_called(_best_by_values, log_z=log_z, **functions)
+    fall_through = specialise_called(_fall_through, slopes=slopes)
+    return specialise_called(_best_by_slopes, log_z=log_z, slopes=slopes, longest=longest, fall_through=fall_through)
 
 
 def log_integral_from(log_z: Any) -> Any:
     """(theta, meeting, s0, rate) → log ∫_0^∞ e^(−rate δ) Z(s0 + 2δ) dδ; inf where it diverges at δ = 0."""
-    return specialise(_log_integral, **_searching(log_z))
+    return specialise_called(_log_integral, **_searching(log_z))
 
 
 def propose_length_from(log_z: Any) -> Any:
@@ -80,15 +80,15 @@ def log_survival_from(log_z: Any) -> Any:
 def _on_line(template: Any, log_z: Any) -> Any:
     parts = _searching(log_z)
     line_through = specialise_inline(_line_through, log_density=parts["log_density"])
-    return specialise(template, find_window=parts["find_window"], line_through=line_through)
+    return specialise_called(template, find_window=parts["find_window"], line_through=line_through)
 
 
 def _searching(log_z: Any) -> dict[str, Any]:
     log_density = specialise_inline(_log_density, log_z=log_z)
-    climb = specialise(_climb, log_density=log_density)
+    climb = specialise_called(_climb, log_density=log_density)
     return {
         "log_density": log_density,
-        "find_window": specialise(_find_window, log_density=log_density, climb=climb),
+        "find_window": specialise_called(_find_window, log_density=log_density, climb=climb),
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, specialise
+from palmette._jit import inline, specialise, specialise_called
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.joint import evaluate_events, log_likelihood, total_log
 from palmette.coalescent.particles import CoalescentDraws
@@ -138,12 +138,12 @@ def _place(points: Floats, hierarchy: Hierarchy, process: Process, row: Floats) 
 
 def _surveying(kind: type[Process]) -> Any:
     functions = {name: getattr(kind, name) for name in ("meet", "log_z", "join", "log_root")}
-    log_density = specialise(_log_density, **functions)
-    climb = specialise(_climb, log_density=log_density)
-    find_window = specialise(_find_window, log_density=log_density)
-    integrate = specialise(_integrate, log_density=log_density)
+    log_density = specialise_called(_log_density, **functions)
+    climb = specialise_called(_climb, log_density=log_density)
+    find_window = specialise_called(_find_window, log_density=log_density)
+    integrate = specialise_called(_integrate, log_density=log_density)
     found = {"log_density": log_density, "climb": climb, "find_window": find_window, "integrate": integrate}
-    return specialise(_survey, log_root=kind.log_root, measure=specialise(_measure, **found))
+    return specialise(_survey, log_root=kind.log_root, measure=specialise_called(_measure, **found))
 
 
 def _log_constant(process: Process, points: Floats, hierarchy: Hierarchy, old: Prepared) -> float:

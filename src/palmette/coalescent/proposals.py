@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline, specialise, specialise_inline
+from palmette._jit import inline, specialise, specialise_called, specialise_inline
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.process import Prepared
 from palmette.numeric import unit_draw
@@ -240,7 +240,7 @@ def compile_proposal(prepared: Prepared, name: str) -> Proposal:
     shared = {"introduce": introduce, "log_z": kind.log_z}
     integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length}
     if name == "race":
-        enter = specialise(_enter, **shared, propose_length=kind.propose_length)
+        enter = specialise_called(_enter, **shared, propose_length=kind.propose_length)
         choose = specialise_inline(_race, introduce=introduce, enter=enter, log_survival=kind.log_survival)
         follow = specialise_inline(_race_on, enter=enter)
     else:
