@@ -2,6 +2,8 @@
 
 import gc
 
+import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 # A compilation makes many objects that live on: looking through them for garbage as often as Python does takes a tenth
@@ -21,6 +23,12 @@ settings.load_profile("fixed")
 def pytest_addoption(parser):
     choices = ("none", "sample", "all")
     parser.addoption("--slow", choices=choices, default="sample", help="which of the slow tests to run")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    # Examples in docstrings are those of the package; looking for some here would import every file once more.
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 def pytest_collection_modifyitems(config, items):

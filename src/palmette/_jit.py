@@ -116,8 +116,8 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
         # One function can be compiled in several ways.
         return ["inline" if self.targetoptions["forceinline"] else "called", *sorted(self.targetoptions["fastmath"])]
 
-    def __call__(self, *args: Any) -> Any:
-        return _callable(self)(*args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return _callable(self)(*args, **named)
 
 
 def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bool = True) -> _Part:

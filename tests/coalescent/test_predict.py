@@ -1,3 +1,4 @@
+import functools
 import itertools
 import math
 
@@ -91,7 +92,8 @@ def placed_slowly(x, history, process, row):
     n, ages = history.n_leaves, ages_of(history)
     parents = {child: n + i for i, pair in enumerate(history.children.tolist()) for child in pair}
     base, both = log_joint(x, history, process), np.vstack([x, row])
-    density = lambda t, b: math.exp(log_joint(both, extended(history, b, t), process) - base)  # noqa: E731
+    # Both integrals ask for the same places first.
+    density = functools.cache(lambda t, b: math.exp(log_joint(both, extended(history, b, t), process) - base))
     masses, means = np.zeros(2 * n - 1), np.zeros(2 * n - 1)
     for b in range(2 * n - 1):
         end = ages[parents[b]] if b in parents else ages[-1] + 60.0
@@ -100,7 +102,7 @@ def placed_slowly(x, history, process, row):
             cuts = np.concatenate([cuts[:1], cuts[0] + np.array([0.5, 2.0, 6.0, 15.0, 60.0])])
         for low, high in itertools.pairwise(cuts):
             masses[b] += quad(density, low, high, (b,), epsabs=1e-12, epsrel=1e-9, limit=200)[0]
-            means[b] += quad(lambda t, b=b: t * density(t, b), low, high, epsabs=1e-12, epsrel=1e-9, limit=200)[0]
+            means[b] += quad(lambda t, b=b: t * density(t, b), low, high, epsabs=1e-12, epsrel=1e-7, limit=200)[0]
     return masses, means / np.maximum(masses, 1e-300)
 
 

@@ -121,7 +121,7 @@ def test_score_matches_the_formula_on_every_split(likelihood, momenta, rate, t_c
             roots = math.sqrt(t[P]), math.sqrt(max(t[L], t[R]))
             remains = abs(roots[0] - roots[1])
             slack = 1e-12 + (1e-14 * (1 + rate) * roots[0] / remains * max(1, t[P] / remains**2) if remains else 1)
-            assert got == pytest.approx(wanted, rel=1e-11, abs=slack)
+            assert math.isclose(got, wanted, rel_tol=1e-11, abs_tol=slack)
             assert got == model.score(model.theta, features[P], features[R], features[L])
 
 
