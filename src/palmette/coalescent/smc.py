@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_integer
 from palmette.coalescent.particles import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
 from palmette.labels import name_leaves
-from palmette.posterior.base import check_positive
 from palmette.progress import Progress
 from palmette.threads import Workers, check_threads
 
@@ -66,7 +66,7 @@ def smc(
     """
     _check_choice("proposal", proposal, PROPOSALS)
     _check_choice("resampling", resampling, RESAMPLINGS)
-    check_positive("n_particles", n_particles)
+    check_integer("n_particles", n_particles, 1)
     if not 0.0 <= resample_below <= 1.0:
         raise ValueError(f"resample_below is {resample_below!r}; expected a share of the particles, 0 to 1")
     if not isinstance(process, Process):

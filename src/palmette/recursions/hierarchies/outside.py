@@ -17,7 +17,7 @@ from palmette.clusters import lowest_leaf
 from palmette.numeric import add_exponentials, exponential
 from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
 
-__all__ = ["add_pairs", "divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
+__all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
 
 log_psi: Any = None  # the model's, put in by `specialise`
 other_log_psi: Any = None
@@ -112,7 +112,7 @@ def divergence_clusters(data, Z, other_data, other_Z, masks, out):
 
 @kernel
 def pair_sums(values, first, last, out):
-    """out[i, j] = Σ values[C] over the clusters first ≤ C < last that hold both i and j, i < j."""
+    """out[i, j] = Σ values[C] over the clusters first ≤ C < last that hold both i and j, i ≤ j."""
     n = out.shape[0]
     members = np.empty(n, np.int64)
     for C in range(first, last):
@@ -123,15 +123,5 @@ def pair_sums(values, first, last, out):
                     members[size] = i
                     size += 1
             for x in range(size):
-                for y in range(x + 1, size):
+                for y in range(x, size):
                     out[members[x], members[y]] += values[C]
-
-
-@kernel
-def add_pairs(bounds, members, values, out):
-    """out[i, j] += values[c] for all pairs of leaves of each cluster c: members[bounds[c, 0] : bounds[c, 1]]."""
-    for c in range(values.size):
-        if values[c] != 0.0:
-            for x in range(bounds[c, 0], bounds[c, 1]):
-                for y in range(bounds[c, 0], bounds[c, 1]):
-                    out[members[x], members[y]] += values[c]
