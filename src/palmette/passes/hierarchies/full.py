@@ -54,7 +54,7 @@ class FullHierarchyPasses(HierarchyPasses):
             self.n, "a SparseTrellis of chosen clusters (a sparse trellis) takes any number of leaves", **options
         )
         self.clusters.require(self.memory_needed)
-        self._conditions = conditions or HierarchyConditions(model.labels)
+        self._conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._potentials = potentials
 
     @property
@@ -176,7 +176,7 @@ class FullHierarchyPasses(HierarchyPasses):
     def entropy(self, Z: Floats, mu: Floats) -> float:
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
         self._require_tables(6)
-        kernel = self.tables.specialised(outside.entropy_clusters)
+        kernel = outside.entropy_clusters(self.tables.log_psi)
         return self._general.expectation(kernel, (self.tables.data, Z), mu, _NEGLIGIBLE)
 
     def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
@@ -185,7 +185,7 @@ class FullHierarchyPasses(HierarchyPasses):
             return self._divergence_within(other, other_Z)
         self._require_tables(6)
         theirs = other.tables
-        kernel = self.tables.specialised(outside.divergence_clusters, other_log_psi=theirs.potentials.log_psi)
+        kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
         return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other_Z), mu)
 
     def _divergence_within(self, other: HierarchyPasses, other_Z: Floats) -> float:

@@ -71,18 +71,18 @@ class GeneralPasses:
         return nu
 
     def _gather(self, workers: Workers, Z: Floats, log_weight: Floats, masks: Masks, out: Floats) -> None:
-        kernel = self._tables.specialised(outside.gather_clusters)
+        kernel = outside.gather_clusters(self._tables.log_psi)
         work = 2.0 ** (self._n - self._clusters.sizes[masks].astype(np.float64))
         workers.run(lambda a, b: kernel(self._tables.data, Z, log_weight, masks[a:b], out), work)
 
-    def expectation(self, kernel: Any, arguments: tuple[Any, ...], mu: Floats, least: float = 0.0) -> float:
-        """Σ μ(P)·f(P) over the P of two leaves or more with μ(P) > least, where kernel(*arguments, masks, out) is f."""
+    def expectation(self, kernel: Any, context: tuple[Any, ...], mu: Floats, least: float = 0.0) -> float:
+        """Σ μ(P)·f(P) over the P of two leaves or more with μ(P) > least, where kernel(context, masks, out) is f."""
         sizes = self._clusters.sizes
         masks = np.flatnonzero((mu > least) & (sizes >= 2)).astype(np.uint32)
         values = np.zeros(len(masks))
         work = 3.0 * 2.0 ** (sizes[masks].astype(np.float64) - 1)
         with self._clusters.workers("taking an expectation", float(work.sum())) as workers:
-            workers.run(lambda a, b: kernel(*arguments, masks[a:b], values[a:b]), work)
+            workers.run(lambda a, b: kernel(context, masks[a:b], values[a:b]), work)
         return float(np.sum(mu[masks] * values))
 
     def count_modulo(self, modulus: int) -> int:

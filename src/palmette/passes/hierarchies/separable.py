@@ -148,7 +148,7 @@ class SeparablePasses:
 
         if sum(workers.run(finish, np.full(len(masks), 10.0))):
             unsafe = masks[np.isnan(Z[masks])]
-            kernel = tables.specialised(general.inside_clusters)
+            kernel = general.inside_clusters(tables.log_psi)
             tables.run(workers, kernel, unsafe, 4.0 * 2.0**k, Z)
             self.n_unsafe += len(unsafe)
         small = self._clusters.of_size(k)

@@ -45,7 +45,7 @@ class SparseHierarchyPasses(HierarchyPasses):
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis.aligned_to(model.labels)
-        self.conditions = conditions or HierarchyConditions(model.labels)
+        self.conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
         self._max_memory = check_memory(max_memory)
         self._threads = check_threads(threads)

@@ -29,9 +29,14 @@ class SplitTables(NamedTuple):
         """What the compiled log ψ reads."""
         return self.potentials.data
 
+    @property
+    def log_psi(self) -> Any:
+        """The compiled log ψ(data, P, L, R)."""
+        return self.potentials.log_psi
+
     def specialised(self, template: Any, **functions: Any) -> Any:
         """`template` compiled for this model's log ψ."""
-        return specialise(template, log_psi=self.potentials.log_psi, **functions)
+        return specialise(template, log_psi=self.log_psi, **functions)
 
     def run(self, workers: Workers, kernel: Any, masks: Masks, work: float, *tables: Any) -> None:
         """kernel(data, allowed, masks, *tables) on slices of the masks, each of which costs `work`."""

@@ -51,7 +51,7 @@ class FullPartitionPasses(PartitionPasses):
         beyond = "a PartitionTrellis of chosen clusters takes any number of leaves"
         self.clusters = AllClusters(self.n, beyond, **options)
         self.clusters.require(self.memory_needed)
-        self._conditions = conditions or PartitionConditions(model.labels)
+        self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
 
     @property

@@ -47,7 +47,7 @@ class SparsePartitionPasses(PartitionPasses):
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis
-        self._conditions = conditions or PartitionConditions(model.labels)
+        self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
         self._max_memory = check_memory(max_memory)
         self._threads = check_threads(threads)
         self._progress = progress
