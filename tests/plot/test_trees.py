@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 
 import palmette as pal
 from palmette import plot
-from palmette.plot._tree import common_order, curves, depths, mean_rows, rows_of, sorted_by
+from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of, sorted_by
 
 ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 NUMERALS = pal.datasets.load_numerals()

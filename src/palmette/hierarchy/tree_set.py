@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from palmette._immutable import Immutable, read_only
-from palmette.array_types import Floats, Ints
-from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import order_children, smallest_below
+from palmette.array_types import Floats, Indices, Ints
+from palmette.hierarchy.arrays import smallest_below
+from palmette.hierarchy.hierarchy import Hierarchy
+from palmette.links import order_children
 
 __all__ = ["TreeSet"]
 
@@ -23,7 +23,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     close, so that children come before parents and the root is the last. A binary tree has 2n − 1 nodes; if all are
     binary, `parents.reshape(-1, 2 * n - 1)` is a table with one row per tree.
 
-    >>> from palmette.interop import read_trees
+    >>> from palmette.hierarchy.text import read_trees
     >>> trees = read_trees("((a,b),c); (b,(c,a)); (c,b,a);")
     >>> trees
     TreeSet(3 hierarchies over 3 leaves)
@@ -40,9 +40,9 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     """The names of the leaves, the same in all trees."""
     offsets: Ints
     """Where the nodes of each tree begin, shape (T + 1,)."""
-    parents: NDArray[np.int32]
+    parents: Indices
     """The parent of each node within its tree, −1 at the root, shape (offsets[-1],)."""
-    leaf_orders: NDArray[np.int32]
+    leaf_orders: Indices
     """The leaves of each tree in the order of the text, shape (T, n)."""
     branch_lengths: Floats | None
     """The length of the branch above each node, NaN for none, shape (offsets[-1],); None if there are none at all."""
@@ -57,8 +57,8 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         self,
         labels: tuple[str, ...],
         offsets: Ints,
-        parents: NDArray[np.int32],
-        leaf_orders: NDArray[np.int32],
+        parents: Indices,
+        leaf_orders: Indices,
         branch_lengths: Floats | None,
         support: Floats | None,
         weights: Floats,

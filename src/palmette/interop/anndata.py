@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.formats.linkage import to_linkage
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["to_anndata"]
@@ -49,7 +48,7 @@ def to_anndata(
     hierarchy = _hierarchy_of(clustering)
     categories = _categories(adata, groupby)
     aligned = _aligned(hierarchy, categories, groupby)
-    linkage = to_linkage(aligned)
+    linkage = aligned.to_linkage()
     order = np.array([hierarchy.labels.index(label) for label in aligned.labels])
     method, matrix = _correlation(adata.uns.get(name), clustering, correlation, order)
     adata.uns[name] = _scanpy_form(linkage, categories) | {

@@ -1,7 +1,8 @@
-from typing import TYPE_CHECKING, Any
+"""NetworkX: rooted trees as directed graphs, both ways."""
 
-import numpy as np
+from typing import TYPE_CHECKING
 
+from palmette.formats.graph import read_graph
 from palmette.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -20,26 +21,7 @@ def to_networkx(hierarchy: Hierarchy) -> "networkx.DiGraph":
     >>> sorted(graph.successors(graph.graph["root"]))
     [2, 3]
     """
-    try:
-        import networkx
-    except ImportError:
-        raise ImportError("to_networkx needs NetworkX, which is not installed: pip install networkx") from None
-    graph = networkx.DiGraph(root=hierarchy.n_nodes - 1)
-    for node, (height, size) in enumerate(zip(hierarchy.heights.tolist(), hierarchy.sizes.tolist(), strict=True)):
-        graph.add_node(node, height=height, size=size)
-    for leaf, label in enumerate(hierarchy.labels):
-        graph.nodes[leaf]["label"] = label
-    support = hierarchy.support
-    if support is not None:
-        for node in np.flatnonzero(~np.isnan(support)).tolist():
-            graph.nodes[node]["support"] = float(support[node])
-    children = hierarchy.child_nodes
-    graph.add_edges_from(zip(hierarchy.parents[children].tolist(), children.tolist(), strict=True))
-    lengths = hierarchy.branch_lengths
-    if lengths is not None:
-        for child in children[~np.isnan(lengths[children])].tolist():
-            graph.edges[int(hierarchy.parents[child]), child]["length"] = float(lengths[child])
-    return graph
+    return hierarchy.to_networkx()
 
 
 def from_networkx(graph: "networkx.DiGraph") -> Hierarchy:
@@ -52,35 +34,5 @@ def from_networkx(graph: "networkx.DiGraph") -> Hierarchy:
     >>> from_networkx(networkx.DiGraph([("root", "x"), ("root", "c"), ("x", "a"), ("x", "b")]))
     Hierarchy.from_newick('(c,(a,b));')
     """
-    nodes = sorted(graph.nodes, key=lambda node: graph.out_degree(node) > 0) if _is_directed(graph) else []
-    _check_rooted(graph, nodes)
-    leaves = [node for node in nodes if graph.out_degree(node) == 0]
-    number = {node: i for i, node in enumerate(nodes)}
-    above = {child: parent for parent, child in graph.edges}
-    lengths = [graph.edges[above[node], node].get("length", np.nan) if node in above else np.nan for node in nodes]
-    heights, support = ([graph.nodes[node].get(name, np.nan) for node in nodes] for name in ("height", "support"))
-    return Hierarchy.from_parents(
-        [number[above[node]] if node in above else -1 for node in nodes],
-        [str(graph.nodes[leaf].get("label", leaf)) for leaf in leaves],
-        None if np.isnan(heights).any() else heights,
-        branch_lengths=None if np.isnan(lengths).all() else lengths,
-        support=None if np.isnan(support).all() else support,
-    )
-
-
-def _is_directed(graph: Any) -> bool:
-    if not hasattr(graph, "is_directed") or not graph.is_directed():
-        raise TypeError(
-            f"expected a networkx.DiGraph, from parents to children, not {type(graph).__name__}; "
-            "networkx.bfs_tree(graph, root) directs a tree away from its root"
-        )
-    return True
-
-
-def _check_rooted(graph: Any, nodes: list[Any]) -> None:
-    several = [node for node in nodes if graph.in_degree(node) > 1]
-    if several:
-        raise ValueError(f"node {several[0]!r} has {graph.in_degree(several[0])} parents; in a hierarchy it has one")
-    roots = [node for node in nodes if graph.in_degree(node) == 0]
-    if len(roots) != 1:
-        raise ValueError(f"the graph has {len(roots)} roots (nodes without a parent); a hierarchy has one")
+    parents, labels, heights, lengths, support = read_graph(graph)
+    return Hierarchy.from_parents(parents, labels, heights, branch_lengths=lengths, support=support)

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from palmette.array_types import Floats, Ints
+from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.plot._axes import INK, ORANGE, fix, new_figure, shown_names
-from palmette.plot._classes import COLOURS, class_of_leaves, class_styles, legend_of
+from palmette.plot._classes import COLOURS, class_styles, legend_of
 from palmette.plot._leaves import mark_leaves, name_rows
-from palmette.plot._tree import common_order, curves, depths, mean_rows, rows_of
+from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of
 from palmette.plot.cloud import lca_sizes
 from palmette.posterior.base import check_positive
 

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import frame, new_figure, shown_names
-from palmette.plot._branches import draw_branches, line_width, node_support, write_support
-from palmette.plot._classes import class_of_leaves, class_styles
+from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
+from palmette.plot._classes import class_styles
 from palmette.plot._leaves import mark_leaves, name_rows
-from palmette.plot._tree import brackets, has_heights, middle_rows, rows_of
+from palmette.plot._places import brackets, has_heights, middle_rows, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,21 +51,21 @@ def dendrogram(
     """
     if orientation not in _SIDES:
         raise ValueError(f"orientation is {orientation!r}; expected the side of the root: {', '.join(_SIDES)}")
-    tree, values = node_support(hierarchy, support)
+    tree = with_shown_support(hierarchy, support)
     kinds = class_of_leaves(classes, tree.labels)
     leaves = tree.leaf_order if order is None else _checked_order(order, tree.n_leaves)
     ax = _own_axes(tree, orientation) if ax is None else ax
     across, rows = np.asarray(tree.heights), middle_rows(tree, rows_of(np.asarray(leaves)))
     upright = orientation in ("top", "bottom")
     _set_limits(ax, across, tree.n_leaves, orientation)
-    draw_branches(ax, _turned(brackets(tree, across, rows), upright), values, line_width(ax, tree.n_leaves, upright))
+    lines = _turned(brackets(tree, across, rows), upright)
+    draw_branches(ax, lines, tree.support, line_width(ax, tree.n_leaves, upright))
     _guide_leaves(ax, across, rows, tree.n_leaves, upright)
     _frame(ax, orientation, has_heights(tree))
     styles = class_styles(kinds)
     name_rows(ax, [shown_names(tree.labels)[leaf] for leaf in leaves], orientation, marks=bool(styles))
     mark_leaves(ax, [kinds[leaf] for leaf in leaves], styles, orientation)
-    if values is not None:
-        write_support(ax, tree, np.column_stack([across, rows]), values, orientation)
+    write_support(ax, tree, np.column_stack([across, rows]), orientation)
     return ax
 
 

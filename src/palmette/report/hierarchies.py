@@ -6,9 +6,9 @@ from palmette.hierarchy import Hierarchy
 from palmette.posterior import ConditionalClusters, HierarchyPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.figures import amount
 from palmette.report.listing import Leaves, hierarchy_listing
 from palmette.report.markup import Html, element, joined
+from palmette.report.numbers import amount
 from palmette.report.summary import Account
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 

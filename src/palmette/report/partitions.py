@@ -9,10 +9,10 @@ from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.figures import amount, percent
 from palmette.report.heat_map import MOST_LEAVES, heat_map
 from palmette.report.listing import Leaves, partition_listing
 from palmette.report.markup import Html, element, joined
+from palmette.report.numbers import amount, percent
 from palmette.report.summary import Account, cluster_name
 from palmette.report.trees import level
 

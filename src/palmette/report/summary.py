@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from palmette.report.figures import amount, amount_of_log, percent, percent_of_log
 from palmette.report.listing import Leaves, ListedCluster, Listing
 from palmette.report.markup import Html, element, joined, name
+from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
 
 __all__ = ["Account", "cluster_name", "exchange", "ratio_to_best", "summary"]
 
