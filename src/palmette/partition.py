@@ -93,6 +93,14 @@ class Partition(Labelled):
         parts = np.split(by_cluster, np.cumsum(self.sizes)[:-1])
         return [frozenset(part.tolist()) for part in parts]
 
+    def clusters_by_size(self) -> list[frozenset[int]]:
+        """Every cluster as a set of leaf numbers, large ones first, and of equal ones that with the smallest leaf.
+
+        >>> [sorted(cluster) for cluster in Partition([0, 1, 1, 2]).clusters_by_size()]
+        [[1, 2], [0], [3]]
+        """
+        return sorted(self.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
+
     def named_clusters(self) -> list[tuple[str, ...]]:
         """Every cluster as the labels of its leaves, in order of membership.
 

@@ -11,7 +11,6 @@ from palmette.formats.newick import parse_newick
 from palmette.hierarchy import arrays
 from palmette.hierarchy.clusters import parents_from_clusters, parents_from_splits
 from palmette.hierarchy.links import families_from_nested, links_from_merges, links_from_parents
-from palmette.hierarchy.support import Support, support_by_node
 from palmette.hierarchy.written import WrittenTree
 from palmette.labels import (
     align_labels,
@@ -161,7 +160,10 @@ class Hierarchy(WrittenTree):
 
     @classmethod
     def from_linkage(cls, Z: ArrayLike, labels: Iterable[str] | None = None) -> "Hierarchy":
-        """The hierarchy of a SciPy linkage matrix, shape (n − 1, 4); distances become heights.
+        """The hierarchy of a SciPy linkage, shape (n − 1, 4); row i is (child, child, height, size) of node n + i.
+
+        Heights need not rise (centroid and median linkage have inversions). The first child stays the first,
+        so `leaf_order` is SciPy's `leaves_list`.
 
         >>> Hierarchy.from_linkage([[0, 1, 0.5, 2], [2, 3, 2.0, 3]]).heights
         array([0. , 0. , 0. , 0.5, 2. ])
@@ -249,17 +251,6 @@ class Hierarchy(WrittenTree):
             None if self._heights is None else self._heights[nodes],
             branch_lengths=lengths,
         )
-
-    def with_support(self, support: Support | None) -> "Hierarchy":
-        """The same hierarchy with another support: a mapping from clusters, or one number per node, NaN for none.
-
-        Clusters that the hierarchy does not have are passed over; with None it keeps what it has.
-
-        >>> Hierarchy.from_newick("((a:1,b:2):0.5,c);").with_support({frozenset({0, 1}): 0.75}).to_newick()
-        '((a:1,b:2)0.75:0.5,c);'
-        """
-        values = support_by_node(self, support)
-        return self._make(self.links, self.labels, self._heights, self._lengths, values)
 
     def _renumbered(self, order: Ints, names: tuple[str, ...]) -> "Hierarchy":
         inner = np.arange(self.n_leaves, self.n_nodes)

@@ -1,19 +1,20 @@
 """What a hierarchy knows about itself: shape, heights, clusters, pairs of leaves, identity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from palmette._immutable import Labelled, read_only
 from palmette.array_types import Floats, Ints
-from palmette.checks import as_integers
+from palmette.checks import as_integers, optional_node_values
 from palmette.hierarchy import arrays
 from palmette.labels import leaf_index, leaf_number, leaf_numbers
 from palmette.links import Links
 
+Support: TypeAlias = Mapping[frozenset[int], float] | ArrayLike
 _Leaves = Sequence[int] | NDArray[np.integer[Any]]
 _MASK_BITS = 62  # what fits into int64 with room for the sign and for 1 << n
 
@@ -134,6 +135,21 @@ class RootedTree(Labelled):
         A node counts as no lower than anything below it; among equal heights the later node goes first.
         """
         return read_only(self.n_leaves + np.argsort(self._rising_heights, kind="stable")[::-1])
+
+    def with_support(self, support: Support) -> Self:
+        """The same hierarchy with another support: a mapping from clusters, or one number per node, NaN for none.
+
+        Clusters that the hierarchy does not have are passed over.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> Hierarchy.from_newick("((a:1,b:2):0.5,c);").with_support({frozenset({0, 1}): 0.75}).to_newick()
+        '((a:1,b:2)0.75:0.5,c);'
+        """
+        if isinstance(support, Mapping):
+            nodes = {self.find(cluster): value for cluster, value in support.items()}
+            support = [nodes.get(node, np.nan) for node in range(self.n_nodes)]
+        values = optional_node_values(support, self.n_nodes, "support")
+        return self._make(self.links, self.labels, self._heights, self._lengths, values)
 
     def clusters(self) -> list[frozenset[int]]:
         """The cluster of every node, in order: singletons first, the root last.

@@ -23,7 +23,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     close, so that children come before parents and the root is the last. A binary tree has 2n − 1 nodes; if all are
     binary, `parents.reshape(-1, 2 * n - 1)` is a table with one row per tree.
 
-    >>> from palmette.hierarchy.text import read_trees
+    >>> from palmette.hierarchy.tree_files import read_trees
     >>> trees = read_trees("((a,b),c); (b,(c,a)); (c,b,a);")
     >>> trees
     TreeSet(3 hierarchies over 3 leaves)

@@ -1,16 +1,17 @@
 """A hierarchy written down: Newick, linkage, nested tuples, a graph, a picture."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from palmette.array_types import Floats
 from palmette.drawing.places import Outline
 from palmette.drawing.svg import outline_svg
-from palmette.formats.graph import tree_graph
 from palmette.formats.linkage import linkage_rows
 from palmette.formats.newick import NewickTree, newick_text
 from palmette.hierarchy.links import nested_from_links
-from palmette.hierarchy.rooted_tree import RootedTree
-from palmette.hierarchy.support import Support, support_by_node
+from palmette.hierarchy.rooted_tree import RootedTree, Support
 
 if TYPE_CHECKING:
     import networkx
@@ -23,20 +24,23 @@ class WrittenTree(RootedTree):
         """Newick text, with branch lengths where there are any and support as the names of inner nodes.
 
         `support` is a mapping from cluster to number or an array with one number per node; the
-        hierarchy's own support is written when it is left out.
+        hierarchy's own support is written when it is left out. `from_newick` reads back an equal hierarchy, with the
+        same lengths and support.
 
         >>> from palmette.hierarchy import Hierarchy
         >>> Hierarchy.from_newick("((a:1,b:2):0.5,'it''s');").to_newick({frozenset({0, 1}): 0.75})
         "((a:1,b:2)0.75:0.5,'it''s');"
         """
+        shown = self if support is None else self.with_support(support)
         lengths = self.branch_lengths if branch_lengths else None
-        return newick_text(NewickTree(self.labels, self.links, lengths, support_by_node(self, support)))
+        return newick_text(NewickTree(self.labels, self.links, lengths, shown.support))
 
     def to_linkage(self) -> Floats:
         """A SciPy linkage matrix, shape (n − 1, 4), rows by rising height; raises unless binary.
 
         SciPy needs distances that are at least 0 and never fall towards the root, so each merge is
-        written with the largest height at or below it, and at least 0.
+        written with max(0, the largest height of an inner node at or below it), which changes nothing where
+        heights already rise. For n = 1 there are no rows, and SciPy accepts no such matrix.
 
         >>> from palmette.hierarchy import Hierarchy
         >>> Hierarchy.from_newick("((a:1,b:1):2,c:3);").to_linkage()
@@ -55,17 +59,45 @@ class WrittenTree(RootedTree):
         return nested_from_links(self.links, self.labels)
 
     def to_networkx(self) -> "networkx.DiGraph":
-        """A `networkx.DiGraph` with an edge from each node to each of its children."""
-        return tree_graph(self.links, self.labels, self.heights, self.sizes, self.branch_lengths, self.support)
+        """A `networkx.DiGraph` with an edge from every node to each of its children, first child first.
+
+        Nodes are the hierarchy's numbers. Every node has `height` and `size`, leaves have `label`, and inner nodes have
+        `support` where there is one. Edges have `length` where there are branch lengths. The graph knows its `root`.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> graph = Hierarchy.from_newick("((a,b),c);").to_networkx()
+        >>> sorted(graph.successors(graph.graph["root"]))
+        [2, 3]
+        """
+        try:
+            import networkx
+        except ImportError:
+            raise ImportError("to_networkx needs NetworkX, which is not installed: pip install networkx") from None
+        graph = networkx.DiGraph(root=self.n_nodes - 1)
+        for node, (height, size) in enumerate(zip(self.heights.tolist(), self.sizes.tolist(), strict=True)):
+            graph.add_node(node, height=height, size=size)
+        for leaf, label in enumerate(self.labels):
+            graph.nodes[leaf]["label"] = label
+        for node, value in _known(self.support):
+            graph.nodes[node]["support"] = value
+        graph.add_edges_from(zip(self.parents[self.child_nodes].tolist(), self.child_nodes.tolist(), strict=True))
+        for node, value in _known(self.branch_lengths):
+            if node < self.n_nodes - 1:
+                graph.edges[int(self.parents[node]), node]["length"] = value
+        return graph
 
     def to_svg(self, support: Support | None = None, *, width: int = 640, max_rows: int = 200) -> str:
-        """An SVG picture, `width` pixels wide; beyond `max_rows` leaves the lowest clusters become triangles.
+        """An SVG picture, `width` pixels wide, of the hierarchy with its heights, labels and support.
+
+        Of a hierarchy with more than `max_rows` leaves the highest merges are drawn; the clusters below them
+        become triangles that say how many leaves they hold. Labels are escaped.
 
         >>> from palmette.hierarchy import Hierarchy
         >>> Hierarchy.from_newick("((a,b),c);").to_svg().startswith("<svg ")
         True
         """
-        return outline_svg(self.outline, support_by_node(self, support), width, max_rows)
+        shown = self if support is None else self.with_support(support)
+        return outline_svg(self.outline, shown.support, width, max_rows)
 
     @property
     def outline(self) -> Outline:
@@ -74,3 +106,10 @@ class WrittenTree(RootedTree):
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
+
+
+def _known(values: Floats | None) -> Iterator[tuple[int, float]]:
+    # The nodes that have a number, and their numbers.
+    if values is not None:
+        for node in np.flatnonzero(~np.isnan(values)).tolist():
+            yield node, float(values[node])

@@ -57,7 +57,7 @@ def to_anndata(
         "cor_method": method,
         "linkage_method": "palmette",
         "correlation_matrix": matrix,
-        "support": _support(aligned, clustering, linkage),
+        "support": _support(aligned, clustering),
     }
 
 
@@ -112,14 +112,12 @@ def _scanpy_form(linkage: Floats, categories: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _support(hierarchy: Hierarchy, clustering: Any, linkage: Floats) -> Floats:
-    rows = Hierarchy.from_linkage(linkage, hierarchy.labels).clusters()[hierarchy.n_leaves :]
+def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:
+    rows = hierarchy.cut_order[::-1]  # as in the linkage
     if not isinstance(clustering, Hierarchy):
-        return np.array([clustering.cluster_probability([hierarchy.labels[leaf] for leaf in row]) for row in rows])
-    if hierarchy.support is None:
-        return np.full(len(rows), np.nan)
-    by_cluster = dict(zip(hierarchy.clusters(), hierarchy.support, strict=True))
-    return np.array([by_cluster[row] for row in rows])
+        named = [[hierarchy.labels[leaf] for leaf in cluster] for cluster in hierarchy.clusters()]
+        return np.array([clustering.cluster_probability(named[node]) for node in rows])
+    return np.full(len(rows), np.nan) if hierarchy.support is None else hierarchy.support[rows]
 
 
 def _correlation(

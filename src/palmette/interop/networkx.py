@@ -1,8 +1,9 @@
 """NetworkX: rooted trees as directed graphs, both ways."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from palmette.formats.graph import read_graph
+import numpy as np
+
 from palmette.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -12,15 +13,7 @@ __all__ = ["from_networkx", "to_networkx"]
 
 
 def to_networkx(hierarchy: Hierarchy) -> "networkx.DiGraph":
-    """An edge from every node to each of its children, first child first; nodes are the hierarchy's numbers.
-
-    Every node has `height` and `size`, leaves have `label`, and inner nodes have `support` where there is
-    one. Edges have `length` where the hierarchy has branch lengths. The graph knows its `root`.
-
-    >>> graph = to_networkx(Hierarchy.from_newick("((a,b),c);"))
-    >>> sorted(graph.successors(graph.graph["root"]))
-    [2, 3]
-    """
+    """`Hierarchy.to_networkx` as a function."""
     return hierarchy.to_networkx()
 
 
@@ -34,5 +27,35 @@ def from_networkx(graph: "networkx.DiGraph") -> Hierarchy:
     >>> from_networkx(networkx.DiGraph([("root", "x"), ("root", "c"), ("x", "a"), ("x", "b")]))
     Hierarchy.from_newick('(c,(a,b));')
     """
-    parents, labels, heights, lengths, support = read_graph(graph)
-    return Hierarchy.from_parents(parents, labels, heights, branch_lengths=lengths, support=support)
+    nodes = sorted(graph.nodes, key=lambda node: graph.out_degree(node) > 0) if _is_directed(graph) else []
+    _check_rooted(graph, nodes)
+    leaves = [node for node in nodes if graph.out_degree(node) == 0]
+    number = {node: i for i, node in enumerate(nodes)}
+    above = {child: parent for parent, child in graph.edges}
+    lengths = [graph.edges[above[node], node].get("length", np.nan) if node in above else np.nan for node in nodes]
+    heights, support = ([graph.nodes[node].get(name, np.nan) for node in nodes] for name in ("height", "support"))
+    return Hierarchy.from_parents(
+        [number[above[node]] if node in above else -1 for node in nodes],
+        [str(graph.nodes[leaf].get("label", leaf)) for leaf in leaves],
+        None if np.isnan(heights).any() else heights,
+        branch_lengths=None if np.isnan(lengths).all() else lengths,
+        support=None if np.isnan(support).all() else support,
+    )
+
+
+def _is_directed(graph: Any) -> bool:
+    if not hasattr(graph, "is_directed") or not graph.is_directed():
+        raise TypeError(
+            f"expected a networkx.DiGraph, from parents to children, not {type(graph).__name__}; "
+            "networkx.bfs_tree(graph, root) directs a tree away from its root"
+        )
+    return True
+
+
+def _check_rooted(graph: Any, nodes: list[Any]) -> None:
+    several = [node for node in nodes if graph.in_degree(node) > 1]
+    if several:
+        raise ValueError(f"node {several[0]!r} has {graph.in_degree(several[0])} parents; in a hierarchy it has one")
+    roots = [node for node in nodes if graph.in_degree(node) == 0]
+    if len(roots) != 1:
+        raise ValueError(f"the graph has {len(roots)} roots (nodes without a parent); a hierarchy has one")

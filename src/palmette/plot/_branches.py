@@ -8,7 +8,6 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.support import support_by_node
 from palmette.plot._axes import settle
 from palmette.plot._leaves import row_points
 
@@ -38,8 +37,8 @@ def with_shown_support(hierarchy: Any, support: Any = None) -> Hierarchy:
             names = [hierarchy.labels[leaf] for leaf in hierarchy.leaf_order[start:stop]]
             values[node] = support.cluster_probability(names)
         return hierarchy.with_support(values)
-    given = support_by_node(hierarchy, support)
-    return hierarchy if given is None else hierarchy.with_support(np.where(hierarchy.sizes > 1, given, np.nan))
+    shown = hierarchy if support is None else hierarchy.with_support(support)
+    return shown if shown.support is None else shown.with_support(np.where(shown.sizes > 1, shown.support, np.nan))
 
 
 def line_width(ax: Axes, n: int, upright: bool = False) -> float:

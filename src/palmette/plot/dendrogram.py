@@ -11,10 +11,9 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
-from palmette.plot._axes import frame, new_figure, shown_names
+from palmette.plot._axes import frame, new_figure, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
-from palmette.plot._classes import class_styles
-from palmette.plot._leaves import mark_leaves, name_rows
+from palmette.plot._leaves import label_rows
 from palmette.plot._places import brackets, has_heights, middle_rows, rows_of
 
 if TYPE_CHECKING:
@@ -62,9 +61,7 @@ def dendrogram(
     draw_branches(ax, lines, tree.support, line_width(ax, tree.n_leaves, upright))
     _guide_leaves(ax, across, rows, tree.n_leaves, upright)
     _frame(ax, orientation, has_heights(tree))
-    styles = class_styles(kinds)
-    name_rows(ax, [shown_names(tree.labels)[leaf] for leaf in leaves], orientation, marks=bool(styles))
-    mark_leaves(ax, [kinds[leaf] for leaf in leaves], styles, orientation)
+    label_rows(ax, tree.labels, kinds, leaves, orientation)
     write_support(ax, tree, np.column_stack([across, rows]), orientation)
     return ax
 
@@ -75,7 +72,7 @@ def _turned(lines: Floats, upright: bool) -> Floats:
 
 def _own_axes(tree: Hierarchy, orientation: str) -> Axes:
     levels = len(np.unique(tree.heights)) if has_heights(tree) else int(tree.heights.max())
-    deep = float(np.clip(0.45 * levels, 2.6, 6.5)) + 0.075 * max(map(len, shown_names(tree.labels)))
+    deep = float(np.clip(0.45 * levels, 2.6, 6.5)) + width_of_names(tree.labels)
     wide = float(np.clip(0.24 * tree.n_leaves, 1.4, 12.0)) + 0.5
     size = (deep + 0.4, wide) if orientation in ("left", "right") else (wide, deep + 0.2)
     return new_figure(*size)[1][0]

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
-from palmette.plot._axes import fix, new_figure, settle, shown_names
+from palmette.plot._axes import fix, new_figure, settle, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
-from palmette.plot._classes import class_styles
-from palmette.plot._leaves import mark_leaves, name_rows
+from palmette.plot._leaves import label_rows
 from palmette.plot._places import brackets, common_order, has_heights, middle_rows, rows_of
 from palmette.plot.cloud import lca_sizes
 from palmette.plot.heatmaps import draw_cells, write_numbers
@@ -63,9 +62,7 @@ def heatmap_with_dendrogram(
     tree = _tree_axes(ax, best, rows_of(order))
     if partitions and hierarchy is None:
         tree.set_xlabel("1 − P(i ~ j), mean", fontsize=8.5)
-    styles = class_styles(kinds)
-    name_rows(ax, [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
-    mark_leaves(ax, [kinds[leaf] for leaf in order], styles, "left")
+    label_rows(ax, labels, kinds, order)
     settle(ax)
     write_support(tree, best, np.column_stack([best.heights, middle_rows(best, rows_of(order))]), "left")
     fix(ax)
@@ -88,8 +85,7 @@ def _beside(posterior: Any, matrix: Floats, partitions: bool) -> Hierarchy:
 
 def _figure(labels: Sequence[str], above_and_below: float) -> tuple[Figure, Axes]:
     side = float(np.clip(0.4 * len(labels), 2.2, 7.0))
-    names = 0.075 * max(map(len, shown_names(labels)))
-    figure, axes = new_figure(side * (1.02 + _TREE) + names + 0.5, side + above_and_below)
+    figure, axes = new_figure(side * (1.02 + _TREE) + width_of_names(labels) + 0.5, side + above_and_below)
     return figure, axes[0]
 
 

@@ -1,4 +1,4 @@
-"""Hierarchies as text, and text as hierarchies: Newick, Nexus, files of many trees, pictures."""
+"""Files of many hierarchies, in Newick or Nexus."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -10,47 +10,10 @@ from palmette.formats.nexus import nexus_text
 from palmette.formats.tree_files import read_tree_arrays
 from palmette.formats.tree_text import TextSource, deliver_text
 from palmette.hierarchy.hierarchy import Hierarchy
-from palmette.hierarchy.support import Support
 from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import align_labels
 
-__all__ = ["hierarchy_to_svg", "read_newick", "read_trees", "write_newick", "write_newick_file", "write_nexus"]
-
-
-def read_newick(text: str) -> Hierarchy:
-    """The hierarchy that one Newick text describes; leaves are numbered in the order of the text.
-
-    >>> h = read_newick("((a:1,b:1)0.95:2,c:3);")
-    >>> h.labels, h.branch_lengths, h.support
-    (('a', 'b', 'c'), array([ 1.,  1.,  3.,  2., nan]), array([ nan,  nan,  nan, 0.95,  nan]))
-    """
-    return Hierarchy.from_newick(text)
-
-
-def write_newick(hierarchy: Hierarchy, support: Support | None = None, *, branch_lengths: bool = True) -> str:
-    """Newick text that `read_newick` reads back to an equal hierarchy, with the same lengths and support.
-
-    `support`, a mapping from cluster to number or one number per node, names the inner nodes; when it is
-    left out, the hierarchy's own support does. `branch_lengths=False` leaves lengths out.
-
-    >>> write_newick(read_newick("(a :1e-5, 'b c'[a comment]:.5);"))
-    "(a:1e-05,'b c':0.5);"
-    """
-    return hierarchy.to_newick(support, branch_lengths=branch_lengths)
-
-
-def hierarchy_to_svg(
-    hierarchy: Hierarchy, support: Support | None = None, *, width: int = 640, max_rows: int = 200
-) -> str:
-    """An SVG picture, `width` pixels wide, of the hierarchy with its heights, labels and support.
-
-    Of a hierarchy with more than `max_rows` leaves the highest merges are drawn; the clusters below them
-    become triangles that say how many leaves they hold. Labels are escaped.
-
-    >>> hierarchy_to_svg(Hierarchy.from_newick("((a,b),c);")).startswith("<svg ")
-    True
-    """
-    return hierarchy.to_svg(support, width=width, max_rows=max_rows)
+__all__ = ["read_trees", "write_newick_file", "write_nexus"]
 
 
 def read_trees(source: TextSource, *, format: Literal["newick", "nexus"] | None = None) -> TreeSet:
