@@ -13,10 +13,10 @@ no difference to the result; some unusual forms take longer.
 
 import re
 
-from palmette.formats.newick import parse_newick
+from palmette.formats.newick import TreeArrays, parse_newick
 from palmette.formats.nexus_commands import nexus_statements, tree_weight
 from palmette.formats.tokens import NewickError, after_blanks, split_tokens
-from palmette.formats.tree_reader import Statements, TreeArrays, newick_fault, read_statements, split_statements
+from palmette.formats.tree_reader import Statements, newick_fault, read_statements, split_statements
 from palmette.formats.tree_text import TextSource, TreeText, load_text
 
 __all__ = ["read_tree_arrays"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.array_types import Floats, Indices, Ints
-from palmette.formats.newick import NewickTree, parse_newick
+from palmette.formats.newick import NewickTree, TreeArrays, parse_newick
 from palmette.formats.scanner import NONE, find_statements, index_tokens, scan_trees
 from palmette.formats.tokens import BARE, NUMBER, NewickError, quoted, split_tokens
 from palmette.formats.tree_text import TreeText
@@ -39,19 +39,6 @@ class Statements(NamedTuple):
     names: list[str] | None
     namings: dict[int, Naming | None]  # by the first tree of those that share it; None: tokens are labels
     problem: ValueError | None  # what is wrong after the last of them
-
-
-class TreeArrays(NamedTuple):
-    """Trees over the same leaves; `palmette.hierarchy.TreeSet`, which is made of these, says what each of them is."""
-
-    labels: tuple[str, ...]
-    offsets: Ints
-    parents: Indices
-    leaf_orders: Indices
-    branch_lengths: Floats | None
-    support: Floats | None
-    weights: Floats
-    names: tuple[str, ...] | None
 
 
 def split_statements(text: TreeText) -> tuple[list[int], list[int], list[int]]:

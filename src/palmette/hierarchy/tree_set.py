@@ -7,6 +7,7 @@ import numpy as np
 
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
+from palmette.formats.newick import TreeArrays
 from palmette.hierarchy.arrays import smallest_below
 from palmette.hierarchy.hierarchy import Hierarchy
 from palmette.links import order_children
@@ -53,27 +54,9 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     names: tuple[str, ...] | None
     """The names of the trees; None if they have none, as in Newick."""
 
-    def __init__(
-        self,
-        labels: tuple[str, ...],
-        offsets: Ints,
-        parents: Indices,
-        leaf_orders: Indices,
-        branch_lengths: Floats | None,
-        support: Floats | None,
-        weights: Floats,
-        names: tuple[str, ...] | None,
-    ) -> None:
-        self.__dict__.update(
-            labels=labels,
-            offsets=read_only(offsets),
-            parents=read_only(parents),
-            leaf_orders=read_only(leaf_orders),
-            branch_lengths=None if branch_lengths is None else read_only(branch_lengths),
-            support=None if support is None else read_only(support),
-            weights=read_only(weights),
-            names=names,
-        )
+    def __init__(self, *arrays: Any, **named: Any) -> None:
+        fields = TreeArrays(*arrays, **named)._asdict()
+        self.__dict__.update({name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in fields.items()})
 
     @property
     def n_leaves(self) -> int:
@@ -118,8 +101,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = (self.offsets, self.parents, self.leaf_orders, self.branch_lengths, self.support, self.weights)
-        return TreeSet, (self.labels, *values, self.names)
+        return TreeSet, tuple(self.__dict__[name] for name in TreeArrays._fields)
 
     def __repr__(self) -> str:
         return f"TreeSet({len(self)} hierarchies over {self.n_leaves} leaves)"

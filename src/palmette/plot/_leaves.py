@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.array_types import Ints
+from palmette.labels import leaf_index, leaf_number
 from palmette.plot._axes import PLAIN, shown_names
 from palmette.plot._classes import class_styles, legend_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["label_rows", "row_points"]
+__all__ = ["label_rows", "leaf_order", "row_points"]
 
 _SMALLEST = 4.5  # points of the smallest name that is written
 
@@ -23,7 +24,7 @@ def label_rows(
     ax: Axes,
     labels: Sequence[str],
     kinds: Sequence[str | None],
-    order: Ints,
+    order: Sequence[int] | Ints,
     orientation: str = "left",
     *,
     legend: str | None = None,
@@ -75,6 +76,19 @@ def _mark_rows(ax: Axes, kinds: Sequence[str | None], styles: Mapping[str, dict[
         at: Any = (rows, [edge] * len(rows)) if upright else ([edge] * len(rows), rows)
         thin = {**style, "linewidth": 0.3 if size > 4 else 0.0}
         ax.scatter(at[0], at[1], size**2, transform=place, clip_on=False, zorder=3, **thin)
+
+
+def leaf_order(order: Sequence[int | str] | None, labels: Sequence[str]) -> list[int]:
+    """The numbers of all leaves in an order given by numbers or labels, or as they are.
+
+    >>> leaf_order(["b", 0], ["a", "b"])
+    [1, 0]
+    """
+    index = leaf_index(labels)
+    leaves = list(range(len(labels))) if order is None else [leaf_number(leaf, index) for leaf in order]
+    if sorted(leaves) != list(range(len(labels))):
+        raise ValueError(f"order lists {len(leaves)} leaves; it must list each of the {len(labels)} leaves once")
+    return leaves
 
 
 def row_points(ax: Axes, n: int, upright: bool) -> float:

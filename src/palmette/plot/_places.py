@@ -25,7 +25,6 @@ __all__ = [
     "sorted_by",
 ]
 
-
 _MOST_TO_ORDER = 400  # leaves up to which the order of an average linkage is optimised
 _CURVE = np.linspace(0.0, 1.0, 13)
 
