@@ -10,7 +10,7 @@ import pytest
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior
-from palmette.drawing.svg import hierarchy_to_svg
+from palmette.interop import hierarchy_to_svg
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SplitModel, SumOfSquares, Uniform
 from palmette.passes.hierarchies import full
 

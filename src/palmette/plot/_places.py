@@ -10,6 +10,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
 from palmette.array_types import Floats, Ints
+from palmette.drawing.places import middle_places
 from palmette.hierarchy import Hierarchy
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
     "rows_of",
     "sorted_by",
 ]
-
 
 _MOST_TO_ORDER = 400  # leaves up to which the order of an average linkage is optimised
 _CURVE = np.linspace(0.0, 1.0, 13)
@@ -61,12 +61,7 @@ def rows_of(order: Ints) -> Floats:
 
 def middle_rows(hierarchy: Hierarchy, rows: Floats) -> Floats:
     """(n_nodes,): the row of each leaf, and of a cluster the middle between its outermost children."""
-    first = np.concatenate([rows, np.full(hierarchy.n_nodes - len(rows), np.inf)])
-    last = np.where(np.isinf(first), -np.inf, first)
-    for node, parent in enumerate(hierarchy.parents[:-1].tolist()):
-        here = (first[node] + last[node]) / 2
-        first[parent], last[parent] = min(first[parent], here), max(last[parent], here)
-    return np.asarray((first + last) / 2)
+    return middle_places(hierarchy.parents, np.append(rows, np.full(hierarchy.n_nodes - len(rows), np.nan)))
 
 
 def mean_rows(hierarchy: Hierarchy, rows: Floats) -> Floats:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
-from palmette.plot._axes import fix, new_figure, settle, shown_names
-from palmette.plot._branches import draw_branches, line_width, node_support, write_support
-from palmette.plot._classes import class_of_leaves, class_styles
-from palmette.plot._leaves import mark_leaves, name_rows
-from palmette.plot._tree import brackets, common_order, has_heights, middle_rows, rows_of
+from palmette.plot._axes import fix, new_figure, settle, width_of_names
+from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
+from palmette.plot._leaves import label_rows
+from palmette.plot._places import brackets, common_order, has_heights, middle_rows, rows_of
 from palmette.plot.cloud import lca_sizes
 from palmette.plot.heatmaps import draw_cells, write_numbers
 
@@ -53,48 +53,39 @@ def heatmap_with_dendrogram(
     labels = tuple(posterior.labels)
     partitions = hasattr(posterior, "coclustering")
     matrix = np.array(posterior.coclustering() if partitions else lca_sizes(posterior), dtype=np.float64)
-    best, support = _beside(posterior, matrix, partitions) if hierarchy is None else node_support(hierarchy, None)
-    best, support = _aligned(best, support, labels)
+    best = _beside(posterior, matrix, partitions) if hierarchy is None else with_shown_support(hierarchy)
+    best = best if best.labels == labels else best.aligned_to(labels)
     order = common_order(best, 1.0 - matrix if partitions else matrix)
     kinds = class_of_leaves(classes, labels)
     figure, ax = _figure(labels, 1.2 if partitions else 0.95)
     _draw_matrix(ax, matrix, order, partitions, annotate)
-    tree = _tree_axes(ax, best, rows_of(order), support)
+    tree = _tree_axes(ax, best, rows_of(order))
     if partitions and hierarchy is None:
         tree.set_xlabel("1 − P(i ~ j), mean", fontsize=8.5)
-    styles = class_styles(kinds)
-    name_rows(ax, [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
-    mark_leaves(ax, [kinds[leaf] for leaf in order], styles, "left")
+    label_rows(ax, labels, kinds, order)
     settle(ax)
-    if support is not None:
-        across, rows = np.asarray(best.heights), middle_rows(best, rows_of(order))
-        write_support(tree, best, np.column_stack([across, rows]), support, "left")
+    write_support(tree, best, np.column_stack([best.heights, middle_rows(best, rows_of(order))]), "left")
     fix(ax)
     return figure
 
 
-def _beside(posterior: Any, matrix: Floats, partitions: bool) -> tuple[Hierarchy, Floats | None]:
+def _beside(posterior: Any, matrix: Floats, partitions: bool) -> Hierarchy:
     if not partitions:
-        return node_support(posterior, None)
+        return with_shown_support(posterior)
     if len(matrix) < 2:
-        return Hierarchy.from_nested(0, labels=posterior.labels), None
+        return Hierarchy.from_nested(0, labels=posterior.labels)
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
     apart = 1.0 - matrix
     np.fill_diagonal(apart, 0.0)
     merges = linkage(squareform(np.maximum(apart, 0.0), checks=False), "average")
-    return Hierarchy.from_linkage(merges, posterior.labels), None
-
-
-def _aligned(tree: Hierarchy, support: Floats | None, labels: tuple[str, ...]) -> tuple[Hierarchy, Floats | None]:
-    return (tree, support) if tree.labels == labels else (tree.aligned_to(labels), support)  # inner nodes keep theirs
+    return Hierarchy.from_linkage(merges, posterior.labels)
 
 
 def _figure(labels: Sequence[str], above_and_below: float) -> tuple[Figure, Axes]:
     side = float(np.clip(0.4 * len(labels), 2.2, 7.0))
-    names = 0.075 * max(map(len, shown_names(labels)))
-    figure, axes = new_figure(side * (1.02 + _TREE) + names + 0.5, side + above_and_below)
+    figure, axes = new_figure(side * (1.02 + _TREE) + width_of_names(labels) + 0.5, side + above_and_below)
     return figure, axes[0]
 
 
@@ -116,14 +107,14 @@ def _draw_matrix(
         write_numbers(ax, image, values)
 
 
-def _tree_axes(ax: Axes, tree: Hierarchy, rows: Floats, support: Floats | None) -> Axes:
+def _tree_axes(ax: Axes, tree: Hierarchy, rows: Floats) -> Axes:
     # An inset, so that rows stay beside rows whatever the layout does.
     beside: Axes = ax.inset_axes((-_TREE - 0.02, 0.0, _TREE, 1.0))
     across = np.asarray(tree.heights)
     low, high = float(across.min()), float(across.max())
     beside.set_xlim(high + 0.04 * ((high - low) or 1.0), low)
     beside.set_ylim(len(rows) - 0.5, -0.5)
-    draw_branches(beside, brackets(tree, across, middle_rows(tree, rows)), support, line_width(ax, len(rows)))
+    draw_branches(beside, brackets(tree, across, middle_rows(tree, rows)), tree.support, line_width(ax, len(rows)))
     for spine in beside.spines.values():
         spine.set_visible(False)
     beside.set_yticks([])

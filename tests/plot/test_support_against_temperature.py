@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 import palmette as pal
 from palmette import plot
-from palmette.plot.support import _name, _spread
+from palmette.plot.support_against_temperature import _name, _spread
 from palmette.temperature import SupportCurve, support_curve
 
 DATA = pal.datasets.load_numerals()
