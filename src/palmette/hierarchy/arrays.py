@@ -5,6 +5,7 @@ a walk over increasing numbers goes bottom-up, a walk over decreasing numbers go
 lowest common ancestor of some nodes is the largest number among the ancestors that separate them.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -104,13 +105,14 @@ def monotone_heights(parents: Ints, heights: Floats, n: int) -> Floats:
     return np.array(raised[n:], dtype=np.float64)
 
 
-def cluster_bits(parents: Ints, n: int) -> list[int]:
-    """Bit i of `bits[v]` is set when leaf i lies below node v.
+def cluster_bits(parents: Ints, leaves: Iterable[int]) -> list[int]:
+    """Bit `leaves[i]` of `bits[v]` is set when leaf i lies below node v.
 
-    >>> cluster_bits(np.array([3, 3, 4, 4, -1]), 3)
+    >>> cluster_bits(np.array([3, 3, 4, 4, -1]), range(3))
     [1, 2, 4, 3, 7]
     """
-    bits = [1 << leaf for leaf in range(n)] + [0] * (len(parents) - n)
+    bits = [1 << leaf for leaf in leaves]
+    bits += [0] * (len(parents) - len(bits))
     for node, parent in enumerate(parents[:-1].tolist()):
         bits[parent] |= bits[node]
     return bits

@@ -186,7 +186,7 @@ class RootedTree(Labelled):
                 f"bit masks hold at most {_MASK_BITS} leaves, and this hierarchy has {self.n_leaves}; "
                 "use leaf_order with intervals, or clusters()"
             )
-        return np.array(arrays.cluster_bits(self.parents, self.n_leaves), dtype=np.int64)
+        return np.array(arrays.cluster_bits(self.parents, range(self.n_leaves)), dtype=np.int64)
 
     def find(self, cluster: Iterable[int | str]) -> int | None:
         """The node whose leaves are exactly `cluster` (numbers or labels), or None.

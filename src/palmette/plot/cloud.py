@@ -86,7 +86,7 @@ def majority_of(trees: Sequence[Hierarchy]) -> Hierarchy:
     """The clusters in more than half of these hierarchies on the same labels, with their shares as support."""
     counts: dict[int, int] = {}
     for tree in trees:
-        for mask in cluster_bits(tree.parents, tree.n_leaves)[tree.n_leaves :]:
+        for mask in cluster_bits(tree.parents, range(tree.n_leaves))[tree.n_leaves :]:
             counts[mask] = counts.get(mask, 0) + 1
     shares = np.array(list(counts.values())) / len(trees)
     return majority(list(counts), shares, trees[0].labels, 0.5)

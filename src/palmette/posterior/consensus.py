@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
 
-__all__ = ["check_threshold", "consensus", "hierarchy_of_masks", "node_masks", "with_support"]
+__all__ = ["check_threshold", "consensus", "hierarchy_of_masks"]
 
 
 def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
@@ -51,22 +52,8 @@ def consensus(masks: list[int], probabilities: npt.ArrayLike, labels: tuple[str,
         if size >= 2 and not any(_crosses(mask, other) for other in chosen):
             chosen[mask] = -float(negative)
     hierarchy = hierarchy_of_masks(chosen, labels)
-    return with_support(hierarchy, [chosen.get(mask, np.nan) for mask in node_masks(hierarchy)])
-
-
-def node_masks(hierarchy: Hierarchy, numbers: Sequence[int] | None = None) -> list[int]:
-    """The cluster of every node as a bit mask of any length; leaf i is bit numbers[i], or bit i."""
-    leaves = range(hierarchy.n_leaves) if numbers is None else numbers
-    masks = [1 << leaf for leaf in leaves] + [0] * (hierarchy.n_nodes - hierarchy.n_leaves)
-    for node, parent in enumerate(hierarchy.parents[:-1].tolist()):
-        masks[parent] |= masks[node]
-    return masks
-
-
-def with_support(hierarchy: Hierarchy, support: npt.ArrayLike) -> Hierarchy:
-    """The same hierarchy, heights included, with one number per node as its support."""
-    heights = hierarchy.heights if hierarchy.branch_lengths is not None else None
-    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, heights, support=support)
+    masks = cluster_bits(hierarchy.parents, range(n))
+    return hierarchy.with_support([chosen.get(mask, np.nan) for mask in masks])
 
 
 def _crosses(one: int, other: int) -> bool:

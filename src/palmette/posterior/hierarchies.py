@@ -12,13 +12,14 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels, leaf_index, leaf_numbers
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, hierarchy_passes
 from palmette.posterior.base import Posterior, wrong_model
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
-from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks, node_masks, with_support
+from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table
 from palmette.trellis import SparseTrellis
@@ -117,9 +118,9 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
 
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
-        masks = node_masks(hierarchy, align_labels(self.labels, hierarchy.labels).tolist())
+        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
         numbers = np.array([self._passes.number(mask) for mask in masks])
-        return with_support(hierarchy, np.where(numbers >= 0, self._outside[numbers], 0.0))
+        return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
 
     def subtree_probability(self, subtree: Hierarchy) -> float:
         """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is.
