@@ -127,13 +127,17 @@ def test_messages(call, error, message):
 @pytest.mark.parametrize("model", ["dasgupta", "correlation"])
 def test_the_command_line_and_scikit_learn_see_the_same_matrix(model, tmp_path, monkeypatch):
     sklearn = pytest.importorskip("palmette.sklearn")
-    from palmette.cli import exactness, palmette
+    from palmette.cli import palmette
+    from palmette.cli.commands import hierarchies as command
+    from palmette.cli.telling.exactness import infer_hierarchies
 
     seen = []
-    infer = exactness.infer_hierarchies
-    monkeypatch.setattr(
-        "palmette.cli.hierarchies.infer_hierarchies", lambda made, *rest: (seen.append(made), infer(made, *rest))[1]
-    )
+
+    def watched(made, *rest):
+        seen.append(made)
+        return infer_hierarchies(made, *rest)
+
+    monkeypatch.setattr(command, "infer_hierarchies", watched)
     x = SEVERAL[[0, 1, 2, 3, 4, 5, 5]]  # two rows are the same
     file = tmp_path / "x.csv"
     file.write_text("\n".join(["a,b,c,d", *(",".join(map(repr, row)) for row in x.tolist())]), encoding="utf-8")

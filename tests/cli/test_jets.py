@@ -45,7 +45,7 @@ def test_simulated_files_hold_what_the_library_simulates(parquet, tmp_path):
 
 
 def test_many_jets_are_simulated_a_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["palmette.cli.jets"], "_AT_A_TIME", 7)
+    monkeypatch.setattr(sys.modules["palmette.cli.commands.jets"], "_AT_A_TIME", 7)
     assert invoke("jets", "simulate", 20, tmp_path / "jets.parquet")[0] == 0
     np.testing.assert_array_equal(
         pal.jets.read(tmp_path / "jets.parquet").momenta, pal.simulate.ginkgo(20, rng=0).momenta

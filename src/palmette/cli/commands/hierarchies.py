@@ -7,22 +7,15 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli import results, summary
-from palmette.cli.answers import HierarchyAnswers, check_answers
-from palmette.cli.exactness import Settings, infer_hierarchies, note
-from palmette.cli.options import (
-    answer_options,
-    input_options,
-    matrix_options,
-    output_options,
-    similarity_options,
-    standardise_option,
-    temperature_options,
-    trellis_options,
-)
-from palmette.cli.outputs import Files
-from palmette.cli.problem import Problem, check_temperature, load
-from palmette.cli.text import percent
+from palmette.cli.options import answer_options, draws_option, output_options, posterior_options
+from palmette.cli.reading.problem import Problem, check_temperature, load
+from palmette.cli.telling import results, summary
+from palmette.cli.telling.answers import check_answers
+from palmette.cli.telling.exactness import Settings, infer_hierarchies, note
+from palmette.cli.telling.files import Files
+from palmette.cli.telling.hierarchy_answers import HierarchyAnswers
+from palmette.cli.telling.text import percent
+from palmette.defaults import DEFAULTS
 
 __all__ = ["hierarchies"]
 
@@ -34,18 +27,10 @@ _NAMES = {
 
 
 @click.command()
-@input_options
-@matrix_options
-@click.option("--model", type=click.Choice(list(_NAMES)), default="dasgupta", show_default=True)
-@temperature_options
-@standardise_option
-@similarity_options
-@trellis_options
+@posterior_options(list(_NAMES))
 @click.option("--coverage", is_flag=True, help="Sparse trellis: estimate the share of the posterior that it misses.")
 @answer_options
-@click.option(
-    "--draws", type=click.IntRange(0, 1_000_000), help="Exact draws, for --json (default 0) and --nexus (default 1000)."
-)
+@draws_option("Exact draws")
 @output_options("newick", "table", "nexus", "plot", "report")
 def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
@@ -68,14 +53,14 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     check_answers(options)
     files = Files.of(options, file)
     beta = check_temperature(options["beta"], options["perplexity"])
-    problem = load(file, options)
-    made, words = _model(problem, model, beta)
+    problem = load(file, options, model)
     settings = Settings.of(options)
-    posterior = infer_hierarchies(made, _likeness(problem, model), settings)
+    made, likeness, words = _model(problem, beta)
+    posterior = infer_hierarchies(made, likeness, settings)
     if not (posterior.is_exact or options["coverage"]):
         note("--coverage estimates how much is not in the trellis.", settings.quiet)
     missed = _missed(posterior, settings) if options["coverage"] else None
-    answers = HierarchyAnswers(posterior, problem.leaves.classes, problem.leaves.table.raw, options)
+    answers = HierarchyAnswers(posterior, problem.leaves, options)
     answers.write(files, f"Hierarchies of {problem.leaves.table.source}")
     found_beta = posterior.model.beta  # type: ignore[attr-defined]
     if as_json:
@@ -89,23 +74,21 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     summary.say_files(files.written)
 
 
-def _model(problem: Problem, name: str, beta: float) -> tuple[Any, str]:
-    # The model, and what is to be said of it.
-    if name == "sum-of-squares":
-        return pal.models.SumOfSquares(problem.points(name), beta, labels=problem.labels), ""
-    if name == "correlation":
-        affinity, centre = problem.affinity(name)
-        return pal.models.Correlation(affinity, beta, labels=problem.labels), f" of similarities minus {centre:.4g}"
-    return pal.models.Dasgupta(problem.similarity(name), beta, labels=problem.labels), ""
-
-
-def _likeness(problem: Problem, name: str) -> Any:
-    return -problem.distances(name) if name == "sum-of-squares" else problem.similarity(name)
+def _model(problem: Problem, beta: float) -> tuple[Any, Any, str]:
+    # The model, how alike leaves are (for linkages), and what is to be said of it.
+    if problem.model == "sum-of-squares":
+        points = problem.points()
+        return pal.models.SumOfSquares(points, beta, labels=problem.labels), pal.similarity.likeness(points), ""
+    if problem.model == "correlation":
+        affinity, centre = problem.affinity()
+        words = f" of similarities minus {centre:.4g}"
+        return pal.models.Correlation(affinity, beta, labels=problem.labels), problem.similarity, words
+    return pal.models.Dasgupta(problem.similarity, beta, labels=problem.labels), problem.similarity, ""
 
 
 def _missed(posterior: pal.HierarchyPosterior, settings: Settings) -> pal.Estimate:
-    chosen = posterior.trellis
-    most = 20_000 if chosen is None else min(20_000, 2 * chosen.n_clusters)
+    chosen, most = posterior.trellis, DEFAULTS.max_clusters
+    most = most if chosen is None else min(most, 2 * chosen.n_clusters)
     return pal.search.uncovered(posterior, rng=settings.seed, n_draws=200, max_clusters=most)
 
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import click
 import numpy as np
 
 import palmette as pal
-from palmette.cli import results, summary
-from palmette.cli.answers import NEXUS_DRAWS, check_answers, write_report
-from palmette.cli.columns import Leaves
-from palmette.cli.options import input_options, output_options, stack, standardise_option
-from palmette.cli.outputs import Files, with_support
-from palmette.cli.problem import load
+from palmette.cli.options import (
+    draws_option,
+    input_options,
+    output_options,
+    probability_options,
+    stack,
+    standardise_option,
+)
+from palmette.cli.reading.problem import load
+from palmette.cli.telling import results, summary
+from palmette.cli.telling.answers import check_answers
+from palmette.cli.telling.exactness import progress
+from palmette.cli.telling.files import Files, with_support
+from palmette.cli.telling.hierarchy_answers import HierarchyAnswers
 
 __all__ = ["coalescent"]
 
@@ -42,12 +52,8 @@ _particle_options = stack(
         show_default=True,
         help="Of rows, in units of the rate (brownian).",
     ),
-    click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),
-    click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."),
-    click.option(
-        "--draws", type=click.IntRange(0, 1_000_000), help="Draws, for --json (default 0) and --nexus (default 1000)."
-    ),
+    probability_options,
+    draws_option(),
 )
 
 
@@ -79,37 +85,52 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     if sites and options["leaf_variance"]:
         raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
     options["standardise"] &= not sites
-    problem = load(file, options, categories=sites)
-    points = problem.points("a coalescent", missing=True)
-    process, draws = _infer(points, problem.labels, options)
-    best = with_support(draws.most_credible(), draws)
-    clusters = draws.cluster_probabilities(options["min_probability"])
-    _write(files, draws, best, clusters, problem.leaves, options)
+    problem = load(file, options, "a coalescent", categories=sites)
+    process, draws = _infer(problem.points(missing=True), problem.labels, options)
+    answers = _HistoryAnswers(draws, problem.leaves, options)
+    answers.write(files, f"Histories of {problem.leaves.table.source}")
     if as_json:
-        results.echo(_result(file, problem.leaves, process, draws, best, clusters, options))
+        answers.echo(results.heading("coalescent", file, problem.leaves), _found(process, draws, options))
         return
-    summary.facts(
-        problem.described,
-        f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}; {len(draws):,} particles, at the least "
-        f"{_least_effective(draws):.1f} of them effective",
-        f"log evidence about {draws.log_evidence:.4f}",
-    )
-    title = "The most credible history; numbers are the probabilities of clusters"
-    summary.say_hierarchy(title, best, problem.leaves.classes)
-    agreed = draws.consensus(options["threshold"])
-    if agreed != best:
-        summary.say_hierarchy(f"The consensus: what is more probable than {options['threshold']:g}", agreed, None)
-    summary.say_clusters(f"Clusters with a probability of at least {options['min_probability']:g}", clusters)
+    model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}"
+    sizes = f"{len(draws):,} particles, at the least {_least_effective(draws):.1f} of them effective"
+    answers.say([problem.described, f"{model}; {sizes}", f"log evidence about {draws.log_evidence:.4f}"])
     summary.say_files(files.written)
 
 
+class _HistoryAnswers(HierarchyAnswers):
+    """Of weighted particles: there is one best history, and log-probabilities are not known."""
+
+    best_title = "The most credible history"
+    several = None
+
+    @cached_property
+    def best(self) -> list[tuple[Any, Any]]:
+        """The most credible history with support."""
+        return [(with_support(self.posterior.most_credible(), self.posterior), None)]
+
+    def _reported(self) -> Any:
+        # The particles' conditional cluster distribution: the closest thing that can be asked everything.
+        draws = self.posterior
+        return pal.posterior.from_trees([draws[i] for i in range(len(draws))], weights=draws.weights)
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"exact": False}
+
+    def _own_numbers(self) -> dict[str, Any]:
+        return {}
+
+    def _drawn(self) -> Iterable[tuple[Any, Any]]:
+        return ((history, None) for history in self.draws())
+
+
 def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, Any]:
-    progress = False if options["quiet"] else None
+    shown = progress(options["quiet"])
     process: Any = pal.coalescent.IndependentSites()
     if options["process"] == "brownian":
         process = pal.coalescent.Brownian(np.ones(points.shape[1]), leaf_variance=options["leaf_variance"])
     if len(points) > 2:
-        process, _ = pal.coalescent.fit(points, process, labels=labels, progress=progress)
+        process, _ = pal.coalescent.fit(points, process, labels=labels, progress=shown)
     try:
         draws = pal.coalescent.smc(
             points,
@@ -118,7 +139,7 @@ def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tup
             proposal=options["proposal"],
             rng=options["seed"],
             labels=labels,
-            progress=progress,
+            progress=shown,
         )
     except ValueError as problem:
         if "leaf_variance" not in str(problem):
@@ -131,39 +152,10 @@ def _least_effective(draws: Any) -> float:
     return float(draws.n_effective.min(initial=len(draws)))
 
 
-def _write(files: Files, draws: Any, best: Any, clusters: Any, leaves: Leaves, options: dict[str, Any]) -> None:
-    files.write_newick(best)
-    files.write_table(("members", "size", "probability"), clusters)
-    if files.nexus is not None:
-        wanted = NEXUS_DRAWS if options["draws"] is None else options["draws"]
-        files.write_nexus(draws.sample(wanted, rng=options["seed"]))
-    if files.plot is not None:
-        files.write_plot(pal.plot.dendrogram(best, classes=leaves.classes))
-    if files.report is not None:
-        # The particles' conditional cluster distribution: the closest thing that can be asked everything.
-        posterior = pal.posterior.from_trees([draws[i] for i in range(len(draws))], weights=draws.weights)
-        title = f"Histories of {leaves.table.source}"
-        write_report(files, posterior, title, leaves.classes, leaves.table.raw, options)
-
-
-def _result(
-    file: str, leaves: Leaves, process: Any, draws: Any, best: Any, clusters: Any, options: dict[str, Any]
-) -> dict[str, Any]:
-    result = {
-        **results.heading("coalescent", file, leaves),
-        "exact": False,
+def _found(process: Any, draws: Any, options: dict[str, Any]) -> dict[str, Any]:
+    return {
         "model": {"name": options["process"], "rate": process.rate.tolist(), "leaf_variance": options["leaf_variance"]},
         "n_particles": len(draws),
         "n_effective": _least_effective(draws),
         "log_evidence": draws.log_evidence,
-        "seed": options["seed"],
-        "best": [results.hierarchy(best)],
-        "consensus": {
-            "threshold": options["threshold"],
-            **results.hierarchy(draws.consensus(options["threshold"])),
-        },
-        "clusters": results.clusters_of(clusters),
     }
-    if options["draws"]:
-        result["draws"] = [results.hierarchy(h) for h in draws.sample(options["draws"], rng=options["seed"])]
-    return result

@@ -7,48 +7,37 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli import results, summary
-from palmette.cli.answers import check_answers
-from palmette.cli.exactness import Settings, infer_partitions
-from palmette.cli.options import (
-    answer_options,
-    input_options,
-    matrix_options,
-    output_options,
-    similarity_options,
-    standardise_option,
-    temperature_options,
-    trellis_options,
-)
-from palmette.cli.outputs import Files
-from palmette.cli.partition_answers import PartitionAnswers
-from palmette.cli.problem import Problem, check_temperature, load
+from palmette.cli.options import answer_options, output_options, posterior_options
+from palmette.cli.reading.problem import Problem, check_temperature, load
+from palmette.cli.telling import results, summary
+from palmette.cli.telling.answers import check_answers
+from palmette.cli.telling.exactness import Settings, infer_partitions
+from palmette.cli.telling.files import Files
+from palmette.cli.telling.partition_answers import PartitionAnswers
 
 __all__ = ["partitions"]
 
 
 @click.command()
-@input_options
-@matrix_options
-@click.option(
-    "--model", type=click.Choice(["correlation", "dirichlet-process"]), default="correlation", show_default=True
+@posterior_options(
+    ["correlation", "dirichlet-process"],
+    click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Given that there are so many clusters."),
+    click.option("--concentration", type=float, default=1.0, show_default=True, help="α of the Dirichlet process."),
+    click.option(
+        "--likelihood",
+        type=click.Choice(["normal", "binary", "categorical"]),
+        default="normal",
+        show_default=True,
+        help="Of the Dirichlet process: numbers, 0 and 1, or codes 0, 1, 2, …",
+    ),
+    click.option(
+        "--within",
+        type=float,
+        default=0.25,
+        show_default=True,
+        help="normal: variance within clusters that is expected.",
+    ),
 )
-@temperature_options
-@click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Given that there are so many clusters.")
-@click.option("--concentration", type=float, default=1.0, show_default=True, help="α of the Dirichlet process.")
-@click.option(
-    "--likelihood",
-    type=click.Choice(["normal", "binary", "categorical"]),
-    default="normal",
-    show_default=True,
-    help="Of the Dirichlet process: numbers, 0 and 1, or codes 0, 1, 2, …",
-)
-@click.option(
-    "--within", type=float, default=0.25, show_default=True, help="normal: variance within clusters that is expected."
-)
-@standardise_option
-@similarity_options
-@trellis_options
 @answer_options
 @click.option(
     "--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Exact draws, for --json."
@@ -78,36 +67,36 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
         raise click.UsageError(
             "--perplexity is that of partitions into any number of clusters; with --clusters give --beta"
         )
-    problem = load(file, options)
-    made, words = _model(problem, model, beta, options)
-    settings = Settings.of(options)
-    posterior = infer_partitions(made, _likeness(problem, model), settings, options["n_clusters"])
+    problem = load(file, options, model)
+    made, likeness, words = _model(problem, beta, options)
+    posterior = infer_partitions(made, likeness, Settings.of(options), options["n_clusters"])
     answers = PartitionAnswers(posterior, problem.leaves, options)
-    answers.write(files)
+    answers.write(files, f"Partitions of {problem.leaves.table.source}")
     if as_json:
-        name = {"name": model, "beta": getattr(posterior.model, "beta", None)}
-        answers.echo(results.heading("partitions", file, problem.leaves), name)
+        extra = {"model": {"name": model, "beta": getattr(posterior.model, "beta", None)}}
+        answers.echo(results.heading("partitions", file, problem.leaves), extra)
         return
     about = f"Model: {words}{_temperature(posterior)}"
     answers.say([problem.described, about, summary.in_numbers(posterior, "partitions")])
     summary.say_files(files.written)
 
 
-def _model(problem: Problem, name: str, beta: float, options: dict[str, Any]) -> tuple[Any, str]:
-    # The model, and what is to be said of it.
-    if name == "correlation":
-        affinity, centre = problem.affinity(name)
+def _model(problem: Problem, beta: float, options: dict[str, Any]) -> tuple[Any, Any, str]:
+    # The model, how alike leaves are (for linkages), and what is to be said of it.
+    if problem.model == "correlation":
+        affinity, centre = problem.affinity()
         made: Any = pal.models.CorrelationClusters(affinity, beta, labels=problem.labels)
-        return made, f"correlation clustering of similarities minus {centre:.4g}"
+        return made, problem.similarity, f"correlation clustering of similarities minus {centre:.4g}"
     if options["beta"] is not None or options["perplexity"] is not None:
         raise click.UsageError(
             "a Dirichlet process has no temperature; --concentration sets how many clusters it expects"
         )
     likelihood, concentration = _likelihood(options), options["concentration"]
     plain = options["likelihood"] != "normal"
-    points = problem.leaves.values if plain and problem.precomputed is None else problem.points(name, missing=True)
+    points = problem.leaves.values if plain and problem.precomputed is None else problem.points(missing=True)
     made = pal.models.DirichletProcess(points, concentration, likelihood, labels=problem.labels)
-    return made, f"Dirichlet process with α = {concentration:g}, {likelihood}"
+    likeness = pal.similarity.likeness(problem.leaves.values, filled=True)
+    return made, likeness, f"Dirichlet process with α = {concentration:g}, {likelihood}"
 
 
 def _likelihood(options: dict[str, Any]) -> Any:
@@ -119,13 +108,6 @@ def _likelihood(options: dict[str, Any]) -> Any:
     if not 0 < options["within"] < float("inf"):
         raise click.BadParameter(f"{options['within']} is not a positive number", param_hint="--within")
     return pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=options["within"])
-
-
-def _likeness(problem: Problem, model: str) -> Any:
-    # For the linkages that chosen clusters come from; where values are missing, columns' means stand in.
-    if model == "correlation":
-        return problem.similarity(model)
-    return -problem.filled_distances()
 
 
 def _temperature(posterior: pal.PartitionPosterior) -> str:

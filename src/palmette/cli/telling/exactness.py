@@ -10,10 +10,7 @@ import click
 import palmette as pal
 from palmette.array_types import Floats
 
-__all__ = ["Settings", "infer_hierarchies", "infer_partitions", "note"]
-
-
-_MIN_SHARE = 1e-4
+__all__ = ["Settings", "infer_hierarchies", "infer_partitions", "note", "progress"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +33,12 @@ class Settings:
         """What `search.posterior` is called with."""
         names = ("exact_leaves", "max_memory", "perplexity")
         shared = {name: getattr(self, name) for name in names}
-        return {**shared, "min_share": _MIN_SHARE, "rng": self.seed, "progress": self.progress}
+        return {**shared, "rng": self.seed, "progress": progress(self.quiet)}
 
-    @property
-    def progress(self) -> bool | None:
-        """A bar if stderr is a terminal, none if all is to be quiet."""
-        return False if self.quiet else None
+
+def progress(quiet: bool) -> bool | None:
+    """A bar if stderr is a terminal, none if all is to be quiet."""
+    return False if quiet else None
 
 
 def note(text: str, quiet: bool) -> None:
@@ -50,9 +47,9 @@ def note(text: str, quiet: bool) -> None:
         click.echo(f"Note: {text}", err=True)
 
 
-def infer_hierarchies(model: Any, similarity: Floats, settings: Settings) -> pal.HierarchyPosterior:
+def infer_hierarchies(model: Any, likeness: Floats, settings: Settings) -> pal.HierarchyPosterior:
     """The posterior over all hierarchies, or over those of a trellis that is grown around good ones."""
-    posterior: pal.HierarchyPosterior = _infer(model, similarity, settings, "a sparse trellis of chosen clusters")
+    posterior: pal.HierarchyPosterior = _infer(model, likeness, settings, "a sparse trellis of chosen clusters")
     if posterior.trellis is not None:
         note(
             f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
@@ -63,11 +60,11 @@ def infer_hierarchies(model: Any, similarity: Floats, settings: Settings) -> pal
 
 
 def infer_partitions(
-    model: Any, similarity: Floats, settings: Settings, n_clusters: int | None = None
+    model: Any, likeness: Floats, settings: Settings, n_clusters: int | None = None
 ) -> pal.PartitionPosterior:
     """The posterior over all partitions, or over those into clusters of a few good hierarchies."""
     posterior: pal.PartitionPosterior = _infer(
-        model, similarity, settings, "partitions into chosen clusters", n_clusters=n_clusters
+        model, likeness, settings, "partitions into chosen clusters", n_clusters=n_clusters
     )
     if (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
@@ -79,12 +76,12 @@ def infer_partitions(
     return posterior
 
 
-def _infer(model: Any, similarity: Floats, settings: Settings, instead: str, **options: Any) -> Any:
+def _infer(model: Any, likeness: Floats, settings: Settings, instead: str, **options: Any) -> Any:
     # Says why if it is not over everything: before the work begins if that is known by then.
     reason = _too_many(model.n_leaves, settings)
     if reason is not None:
         note(f"{reason}; going on with {instead}.", settings.quiet)
-    given = pal.similarity.linkages(similarity, model.labels)
+    given = pal.similarity.linkages(likeness, model.labels)
     posterior = pal.search.posterior(model, hierarchies=given, **settings.search_options, **options)
     if reason is None and not posterior.is_exact:
         note(f"{_too_large(model, settings)}; going on with {instead}.", settings.quiet)
