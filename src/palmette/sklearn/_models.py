@@ -38,7 +38,7 @@ class ModelClusterer(Clusterer):
     perplexity: float | None
     similarity: Any
     gamma: float | None
-    max_leaves: int | None
+    max_leaves: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -62,7 +62,7 @@ class ModelClusterer(Clusterer):
         model = self._make_model(points)
         return search.posterior(
             model,
-            exact_leaves=None if self.max_leaves is None else check_integer("max_leaves", self.max_leaves, 1),
+            exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
             perplexity=self.perplexity,
             hierarchies=linkages(self._likeness(model, points), model.labels),
             progress=False,

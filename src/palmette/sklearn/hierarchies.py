@@ -42,8 +42,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     gamma
         Of "rbf"; None is 1 / (2 h²), with h the median distance of two rows that differ.
     max_leaves
-        The largest number of rows for the full trellis; None is 20. Time grows as 3^n: 16 take a tenth of a second, 20
-        some seconds.
+        The largest number of rows for the full trellis. Time grows as 3^n: 16 take a tenth of a second, 19 about one.
     min_share, max_clusters
         Of the sparse trellis beyond: see `palmette.search.grow`.
     random_state
@@ -87,8 +86,8 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         perplexity: float | None = None,
         similarity: Any = None,
         gamma: float | None = None,
-        max_leaves: int | None = None,
-        min_share: float = DEFAULTS.min_share,
+        max_leaves: int = DEFAULTS.fitted_leaves,
+        min_share: float = DEFAULTS.fitted_share,
         max_clusters: int = DEFAULTS.max_clusters,
         random_state: Any = None,
     ) -> None:

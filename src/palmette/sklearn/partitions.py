@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from palmette.array_types import Floats
+from palmette.defaults import DEFAULTS
 from palmette.likelihoods import NormalGamma
 from palmette.models import CorrelationClusters, DirichletProcess, PartitionModel
 from palmette.partition import Partition
@@ -40,7 +41,7 @@ class PartitionTrellisClustering(ModelClusterer):
         One of `palmette.likelihoods`. None is a NormalGamma that expects clusters around the mean of each column, each
         with a tenth of its variance.
     max_leaves
-        The largest number of rows for the full trellis; None is 20.
+        The largest number of rows for the full trellis.
     random_state
         There for the sake of a common interface: nothing is random.
 
@@ -79,7 +80,7 @@ class PartitionTrellisClustering(ModelClusterer):
         gamma: float | None = None,
         concentration: float = 1.0,
         likelihood: Any = None,
-        max_leaves: int | None = None,
+        max_leaves: int = DEFAULTS.fitted_leaves,
         random_state: Any = None,
     ) -> None:
         self._keep(locals())
