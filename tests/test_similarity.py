@@ -15,6 +15,7 @@ from palmette.similarity import (
     KINDS,
     centred,
     distances,
+    likeness,
     linkages,
     mean_similarity,
     median_distance,
@@ -102,6 +103,12 @@ def test_linkages_are_those_of_scipy():
         assert hierarchy.labels == tuple("abcdef")
         np.testing.assert_allclose(hierarchy.cophenetic()[PAIRS], cophenet(linkage(squareform(apart), method)))
     of_negative = linkages(-distances(SEVERAL))
+    np.testing.assert_array_equal(likeness(SEVERAL), -distances(SEVERAL))
+    gaps = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 4.0]])
+    filled = np.array([[1.0, 2.0], [3.0, 3.0], [5.0, 4.0]])
+    np.testing.assert_allclose(
+        likeness(gaps, filled=True), -distances((filled - filled.mean(axis=0)) / [np.sqrt(8 / 3), 1.0])
+    )
     assert of_negative[0] == pal.Hierarchy.from_linkage(linkage(SEVERAL, "average"))
     assert [h.n_leaves for h in linkages([[0.0]])] == [1]
 

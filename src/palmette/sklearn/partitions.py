@@ -86,11 +86,7 @@ class PartitionTrellisClustering(ModelClusterer):
         self._keep(locals())
 
     @property
-    def _takes_gaps(self) -> bool:
-        return self._is_mixture
-
-    @property
-    def _is_mixture(self) -> bool:
+    def _takes_gaps(self) -> bool:  # as mixtures do
         return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
@@ -109,7 +105,7 @@ class PartitionTrellisClustering(ModelClusterer):
         return super()._learned().set_params(likelihood=getattr(self, "likelihood_", None))  # type: ignore[no-any-return]
 
     def _own_score(self, X: Any) -> float:
-        if self._is_mixture:
+        if self._takes_gaps:
             return self.posterior_.log_evidence / self.posterior_.n_leaves
         return super()._own_score(X)
 

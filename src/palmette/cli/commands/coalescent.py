@@ -19,11 +19,9 @@ from palmette.cli.options import (
     standardise_option,
 )
 from palmette.cli.reading.problem import load
-from palmette.cli.telling import results, summary
-from palmette.cli.telling.answers import check_answers
+from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files, with_support
-from palmette.cli.telling.hierarchy_answers import HierarchyAnswers
 
 __all__ = ["coalescent"]
 
@@ -87,20 +85,17 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     options["standardise"] &= not sites
     problem = load(file, options, "a coalescent", categories=sites)
     process, draws = _infer(problem.points(missing=True), problem.labels, options)
-    answers = _HistoryAnswers(draws, problem.leaves, options)
-    answers.write(files, f"Histories of {problem.leaves.table.source}")
-    if as_json:
-        answers.echo(results.heading("coalescent", file, problem.leaves), _found(process, draws, options))
-        return
     model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}"
     sizes = f"{len(draws):,} particles, at the least {_least_effective(draws):.1f} of them effective"
-    answers.say([problem.described, f"{model}; {sizes}", f"log evidence about {draws.log_evidence:.4f}"])
-    summary.say_files(files.written)
+    lines = [problem.described, f"{model}; {sizes}", f"log evidence about {draws.log_evidence:.4f}"]
+    answers = _HistoryAnswers(draws, problem.leaves, files, options)
+    answers.tell("coalescent", file, as_json, _found(process, draws, options), lines)
 
 
 class _HistoryAnswers(HierarchyAnswers):
     """Of weighted particles: there is one best history, and log-probabilities are not known."""
 
+    things = "Histories"
     best_title = "The most credible history"
     several = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,11 +10,10 @@ import click
 import palmette as pal
 from palmette.cli.options import answer_options, draws_option, output_options, posterior_options
 from palmette.cli.reading.problem import Problem, check_temperature, load
-from palmette.cli.telling import results, summary
-from palmette.cli.telling.answers import check_answers
-from palmette.cli.telling.exactness import Settings, infer_hierarchies, note
+from palmette.cli.telling.answers import HierarchyAnswers, check_answers
+from palmette.cli.telling.exactness import infer_hierarchies, note
 from palmette.cli.telling.files import Files
-from palmette.cli.telling.hierarchy_answers import HierarchyAnswers
+from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
 from palmette.defaults import DEFAULTS
 
@@ -54,24 +54,15 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     files = Files.of(options, file)
     beta = check_temperature(options["beta"], options["perplexity"])
     problem = load(file, options, model)
-    settings = Settings.of(options)
     made, likeness, words = _model(problem, beta)
-    posterior = infer_hierarchies(made, likeness, settings)
+    posterior = infer_hierarchies(made, likeness, options)
     if not (posterior.is_exact or options["coverage"]):
-        note("--coverage estimates how much is not in the trellis.", settings.quiet)
-    missed = _missed(posterior, settings) if options["coverage"] else None
-    answers = HierarchyAnswers(posterior, problem.leaves, options)
-    answers.write(files, f"Hierarchies of {problem.leaves.table.source}")
+        note("--coverage estimates how much is not in the trellis.", options["quiet"])
+    missed = _missed(posterior, options["seed"]) if options["coverage"] else None
     found_beta = posterior.model.beta  # type: ignore[attr-defined]
-    if as_json:
-        answers.echo(
-            results.heading("hierarchies", file, problem.leaves),
-            {"model": {"name": model, "beta": found_beta}, "missed": None if missed is None else vars(missed)},
-        )
-        return
-    about = f"Model: {_NAMES[model]}{words}, β = {found_beta:.6g}"
-    answers.say([problem.described, about, summary.in_numbers(posterior, "hierarchies"), *_words(missed)])
-    summary.say_files(files.written)
+    extra = {"model": {"name": model, "beta": found_beta}, "missed": None if missed is None else vars(missed)}
+    lines = _lines(problem, posterior, f"{_NAMES[model]}{words}, β = {found_beta:.6g}", missed)
+    HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
 
 
 def _model(problem: Problem, beta: float) -> tuple[Any, Any, str]:
@@ -86,14 +77,16 @@ def _model(problem: Problem, beta: float) -> tuple[Any, Any, str]:
     return pal.models.Dasgupta(problem.similarity, beta, labels=problem.labels), problem.similarity, ""
 
 
-def _missed(posterior: pal.HierarchyPosterior, settings: Settings) -> pal.Estimate:
+def _missed(posterior: pal.HierarchyPosterior, seed: int) -> pal.Estimate:
     chosen, most = posterior.trellis, DEFAULTS.max_clusters
     most = most if chosen is None else min(most, 2 * chosen.n_clusters)
-    return pal.search.uncovered(posterior, rng=settings.seed, n_draws=200, max_clusters=most)
+    return pal.search.uncovered(posterior, rng=seed, n_draws=200, max_clusters=most)
 
 
-def _words(missed: pal.Estimate | None) -> list[str]:
-    if missed is None:
-        return []
-    about = "exactly" if missed.kind == "exact" else "at least about"
-    return [f"The trellis misses {about} {percent(missed.value)} of the posterior over all hierarchies."]
+def _lines(problem: Problem, posterior: Any, model: str, missed: pal.Estimate | None) -> Iterator[str]:
+    yield problem.described
+    yield f"Model: {model}"
+    yield in_numbers(posterior, "hierarchies")
+    if missed is not None:
+        about = "exactly" if missed.kind == "exact" else "at least about"
+        yield f"The trellis misses {about} {percent(missed.value)} of the posterior over all hierarchies."

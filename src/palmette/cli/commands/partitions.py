@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,11 +10,10 @@ import click
 import palmette as pal
 from palmette.cli.options import answer_options, output_options, posterior_options
 from palmette.cli.reading.problem import Problem, check_temperature, load
-from palmette.cli.telling import results, summary
-from palmette.cli.telling.answers import check_answers
-from palmette.cli.telling.exactness import Settings, infer_partitions
+from palmette.cli.telling.answers import PartitionAnswers, check_answers
+from palmette.cli.telling.exactness import infer_partitions
 from palmette.cli.telling.files import Files
-from palmette.cli.telling.partition_answers import PartitionAnswers
+from palmette.cli.telling.summary import in_numbers
 
 __all__ = ["partitions"]
 
@@ -69,16 +69,17 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
         )
     problem = load(file, options, model)
     made, likeness, words = _model(problem, beta, options)
-    posterior = infer_partitions(made, likeness, Settings.of(options), options["n_clusters"])
-    answers = PartitionAnswers(posterior, problem.leaves, options)
-    answers.write(files, f"Partitions of {problem.leaves.table.source}")
-    if as_json:
-        extra = {"model": {"name": model, "beta": getattr(posterior.model, "beta", None)}}
-        answers.echo(results.heading("partitions", file, problem.leaves), extra)
-        return
-    about = f"Model: {words}{_temperature(posterior)}"
-    answers.say([problem.described, about, summary.in_numbers(posterior, "partitions")])
-    summary.say_files(files.written)
+    posterior = infer_partitions(made, likeness, options, options["n_clusters"])
+    found_beta = getattr(posterior.model, "beta", None)
+    extra = {"model": {"name": model, "beta": found_beta}}
+    lines = _lines(problem, posterior, words + ("" if found_beta is None else f", β = {found_beta:.6g}"))
+    PartitionAnswers(posterior, problem.leaves, files, options).tell("partitions", file, as_json, extra, lines)
+
+
+def _lines(problem: Problem, posterior: Any, model: str) -> Iterator[str]:
+    yield problem.described
+    yield f"Model: {model}"
+    yield in_numbers(posterior, "partitions")
 
 
 def _model(problem: Problem, beta: float, options: dict[str, Any]) -> tuple[Any, Any, str]:
@@ -108,8 +109,3 @@ def _likelihood(options: dict[str, Any]) -> Any:
     if not 0 < options["within"] < float("inf"):
         raise click.BadParameter(f"{options['within']} is not a positive number", param_hint="--within")
     return pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=options["within"])
-
-
-def _temperature(posterior: pal.PartitionPosterior) -> str:
-    beta = getattr(posterior.model, "beta", None)
-    return "" if beta is None else f", β = {beta:.6g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -12,11 +13,10 @@ import palmette as pal
 from palmette.cli.options import answer_options, draws_option, memory_option, output_options
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.reading.tables import TextTable, read_bytes, read_table
-from palmette.cli.telling import results, summary
-from palmette.cli.telling.answers import check_answers
+from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files
-from palmette.cli.telling.hierarchy_answers import HierarchyAnswers
+from palmette.cli.telling.summary import perplexity
 
 __all__ = ["trees"]
 
@@ -53,17 +53,15 @@ def trees(file: str, as_json: bool, **options: Any) -> None:
     limits = {"max_memory": options["max_memory"], "progress": progress(options["quiet"])}
     posterior = pal.posterior.from_trees(sample, weights=weights, closed=options["closed"], **limits)
     leaves = _leaves(file, raw, posterior.labels, options["class_file"])
-    answers = HierarchyAnswers(posterior, leaves, options)
-    answers.write(files, f"Trees of {leaves.table.source}")
-    if as_json:
-        extra = {"model": {"name": "conditional-clusters", "closed": options["closed"]}, "n_trees": len(sample)}
-        answers.echo(results.heading("trees", file, leaves), extra)
-        return
-    there = f"{len(sample):,} trees over {posterior.n_leaves} leaves from {leaves.table.source}"
+    extra = {"model": {"name": "conditional-clusters", "closed": options["closed"]}, "n_trees": len(sample)}
+    lines = _lines(f"{len(sample):,} trees over {posterior.n_leaves} leaves from {leaves.table.source}", posterior)
+    HierarchyAnswers(posterior, leaves, files, options).tell("trees", file, as_json, extra, lines)
+
+
+def _lines(there: str, posterior: Any) -> Iterator[str]:
     mixed = f"{posterior.count:,} hierarchies can be put together from them"
-    words = "Probabilities are those of the sample, and as good as it is."
-    answers.say([f"{there}; {mixed}; {summary.perplexity(posterior, 'hierarchies')}", words])
-    summary.say_files(files.written)
+    yield f"{there}; {mixed}; {perplexity(posterior, 'hierarchies')}"
+    yield "Probabilities are those of the sample, and as good as it is."
 
 
 def _read(file: str, raw: bytes) -> Any:

@@ -1,9 +1,9 @@
-"""A posterior, told to a person, to a program and to files: what is the same for hierarchies and partitions."""
+"""A posterior over hierarchies or partitions, told to a person, to a program and to files."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,11 +12,12 @@ import click
 
 import palmette as pal
 from palmette.cli._group import COMMAND_LINE
+from palmette.cli.options import NEXUS_DRAWS
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.telling import results, summary
-from palmette.cli.telling.files import Files
+from palmette.cli.telling.files import Files, with_support
 
-__all__ = ["Answers", "check_answers"]
+__all__ = ["HierarchyAnswers", "PartitionAnswers", "check_answers"]
 
 
 def check_answers(options: dict[str, Any]) -> None:
@@ -34,8 +35,10 @@ class Answers(ABC):
 
     posterior: Any
     leaves: Leaves
+    files: Files
     options: dict[str, Any]  # best, draws, seed, min_probability, threshold
 
+    things: ClassVar[str | None] = None  # what the title of the report calls them, if not as the command
     best_title: ClassVar[str]
     several: ClassVar[str | None]  # what the best are called; None if there is only one
 
@@ -60,15 +63,15 @@ class Answers(ABC):
         wanted = self.options["draws"]
         return self.posterior.sample(default if wanted is None else wanted, rng=self.options["seed"])
 
-    def write(self, files: Files, title: str) -> None:
-        """All files that are wanted; the report says what was typed, and what data it is about."""
-        files.write_table(("members", "size", "probability"), self.clusters)
-        self._write_own(files)
-        if files.report is not None:
+    def _write(self, command: str) -> None:
+        things = self.things or command.capitalize()
+        self.files.write_table(("members", "size", "probability"), self.clusters)
+        self._write_own(self.files)
+        if self.files.report is not None:
             pal.report.write(
                 self._reported(),
-                files.report,
-                title=title,
+                self.files.report,
+                title=f"{things} of {self.leaves.table.source}",
                 classes=self.leaves.classes,
                 seed=self.options["seed"],
                 command=str(click.get_current_context().meta.get(COMMAND_LINE, "palmette")),
@@ -76,8 +79,15 @@ class Answers(ABC):
                 min_probability=self.options["min_probability"],
             )
 
-    def echo(self, head: dict[str, Any], extra: dict[str, Any]) -> None:
-        """The JSON."""
+    def tell(self, command: str, file: str, as_json: bool, extra: dict[str, Any], lines: Iterable[str]) -> None:
+        """All files that are wanted; on stdout the JSON, with `extra` in it, or the summary, after these lines."""
+        self._write(command)
+        if as_json:
+            self._echo(results.heading(command, file, self.leaves), extra)
+        else:
+            self._say(lines)
+
+    def _echo(self, head: dict[str, Any], extra: dict[str, Any]) -> None:
         consensus = {"threshold": self.options["threshold"], **results.clustering(self.consensus)}
         result = {**head, **self._numbers(), **extra, "seed": self.options["seed"], **self._own_numbers()}
         result |= {"best": results.ranked(self.best), "consensus": consensus}
@@ -86,8 +96,7 @@ class Answers(ABC):
             result["draws"] = results.ranked(self._drawn())
         results.echo(result)
 
-    def say(self, lines: Sequence[str]) -> None:
-        """The summary, after these lines."""
+    def _say(self, lines: Iterable[str]) -> None:
         summary.facts(*lines)
         best = self.best[0][0]
         self._say_one(f"{self.best_title}; numbers are the probabilities of clusters", best)
@@ -96,6 +105,7 @@ class Answers(ABC):
         summary.say_clusters(title, self.clusters)
         if self.several:
             summary.say_alternatives(f"The best {self.several}", self.best)
+        summary.say_files(self.files.written)
 
     def _reported(self) -> Any:
         return self.posterior
@@ -124,3 +134,62 @@ class Answers(ABC):
     @abstractmethod
     def _say_consensus(self, differs: bool) -> None:
         """The consensus, if it is another than the best, and what else is said before the table of clusters."""
+
+
+class HierarchyAnswers(Answers):
+    """The questions that every posterior over hierarchies is asked."""
+
+    best_title = "The most probable hierarchy"
+    several: ClassVar[str | None] = "hierarchies"
+
+    @cached_property
+    def best(self) -> list[tuple[Any, Any]]:
+        """The most probable hierarchies with support, and their log-probabilities."""
+        return [(with_support(h, self.posterior), p) for h, p in self.posterior.best(self.options["best"])]
+
+    def _own_numbers(self) -> dict[str, Any]:
+        count = self.posterior.count
+        return {"count": count if count < 2**63 else None}
+
+    def _write_own(self, files: Files) -> None:
+        best = self.best[0][0]
+        files.write_newick(best)
+        if files.nexus is not None:
+            files.write_nexus(self.draws(NEXUS_DRAWS))
+        if files.plot is not None:
+            files.write_plot(pal.plot.dendrogram(best, classes=self.leaves.classes))
+
+    def _say_one(self, title: str, found: Any) -> None:
+        summary.say_hierarchy(title, found, self.leaves.classes)
+
+    def _say_consensus(self, differs: bool) -> None:
+        if differs:
+            title = f"The consensus: what is more probable than {self.options['threshold']:g}"
+            summary.say_hierarchy(title, self.consensus, None)
+
+
+class PartitionAnswers(Answers):
+    """The questions that every posterior over partitions is asked."""
+
+    best_title = "The most probable partition"
+    several: ClassVar[str | None] = "partitions"
+
+    def _own_numbers(self) -> dict[str, Any]:
+        is_mixture = isinstance(self.posterior.model, pal.models.DirichletProcess)
+        return {"log_evidence": self.posterior.log_evidence} if is_mixture else {}
+
+    def _own_shares(self) -> dict[str, Any]:
+        return {"n_clusters_probabilities": [float(p) for p in self.posterior.n_clusters_probabilities()]}
+
+    def _write_own(self, files: Files) -> None:
+        files.write_membership(self.best[0][0])
+        if files.plot is not None:
+            files.write_plot(pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
+
+    def _say_one(self, title: str, found: Any) -> None:
+        summary.say_partition(title, found, self.posterior, self.leaves.classes)
+
+    def _say_consensus(self, differs: bool) -> None:
+        if differs:
+            self._say_one("The consensus", self.consensus)
+        summary.say_how_many(self.posterior)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,30 +9,7 @@ import click
 import palmette as pal
 from palmette.array_types import Floats
 
-__all__ = ["Settings", "infer_hierarchies", "infer_partitions", "note", "progress"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How large, how loud, and at which temperature."""
-
-    exact_leaves: int
-    max_memory: int | None
-    seed: int
-    quiet: bool
-    perplexity: float | None = None
-
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> Settings:
-        """Out of the options of a command."""
-        return cls(**{name: value for name, value in options.items() if name in cls.__dataclass_fields__})
-
-    @property
-    def search_options(self) -> dict[str, Any]:
-        """What `search.posterior` is called with."""
-        names = ("exact_leaves", "max_memory", "perplexity")
-        shared = {name: getattr(self, name) for name in names}
-        return {**shared, "rng": self.seed, "progress": progress(self.quiet)}
+__all__ = ["infer_hierarchies", "infer_partitions", "note", "progress"]
 
 
 def progress(quiet: bool) -> bool | None:
@@ -47,57 +23,59 @@ def note(text: str, quiet: bool) -> None:
         click.echo(f"Note: {text}", err=True)
 
 
-def infer_hierarchies(model: Any, likeness: Floats, settings: Settings) -> pal.HierarchyPosterior:
+def infer_hierarchies(model: Any, likeness: Floats, options: dict[str, Any]) -> pal.HierarchyPosterior:
     """The posterior over all hierarchies, or over those of a trellis that is grown around good ones."""
-    posterior: pal.HierarchyPosterior = _infer(model, likeness, settings, "a sparse trellis of chosen clusters")
+    posterior: pal.HierarchyPosterior = _infer(model, likeness, options, "a sparse trellis of chosen clusters")
     if posterior.trellis is not None:
         note(
             f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
             "hierarchy is in it, and log Z is a lower bound.",
-            settings.quiet,
+            options["quiet"],
         )
     return posterior
 
 
 def infer_partitions(
-    model: Any, likeness: Floats, settings: Settings, n_clusters: int | None = None
+    model: Any, likeness: Floats, options: dict[str, Any], n_clusters: int | None = None
 ) -> pal.PartitionPosterior:
     """The posterior over all partitions, or over those into clusters of a few good hierarchies."""
     posterior: pal.PartitionPosterior = _infer(
-        model, likeness, settings, "partitions into chosen clusters", n_clusters=n_clusters
+        model, likeness, options, "partitions into chosen clusters", n_clusters=n_clusters
     )
     if (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
         note(
             f"the trellis has {trellis.n_clusters:,} clusters, those of {source}. Probabilities are given that the "
             "partition is made of them, and too sure of themselves where the hierarchies are in doubt.",
-            settings.quiet,
+            options["quiet"],
         )
     return posterior
 
 
-def _infer(model: Any, likeness: Floats, settings: Settings, instead: str, **options: Any) -> Any:
+def _infer(model: Any, likeness: Floats, options: dict[str, Any], instead: str, **more: Any) -> Any:
     # Says why if it is not over everything: before the work begins if that is known by then.
-    reason = _too_many(model.n_leaves, settings)
+    reason = _too_many(model.n_leaves, options["exact_leaves"])
     if reason is not None:
-        note(f"{reason}; going on with {instead}.", settings.quiet)
+        note(f"{reason}; going on with {instead}.", options["quiet"])
     given = pal.similarity.linkages(likeness, model.labels)
-    posterior = pal.search.posterior(model, hierarchies=given, **settings.search_options, **options)
+    limits = {name: options[name] for name in ("exact_leaves", "max_memory", "perplexity")}
+    shown = progress(options["quiet"])
+    posterior = pal.search.posterior(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
     if reason is None and not posterior.is_exact:
-        note(f"{_too_large(model, settings)}; going on with {instead}.", settings.quiet)
+        note(f"{_too_large(model, options['max_memory'])}; going on with {instead}.", options["quiet"])
     return posterior
 
 
-def _too_many(n: int, settings: Settings) -> str | None:
-    if n <= settings.exact_leaves:
+def _too_many(n: int, most: int) -> str | None:
+    if n <= most:
         return None
-    return f"{n:,} leaves are more than the {settings.exact_leaves} up to which everything is summed over"
+    return f"{n:,} leaves are more than the {most} up to which everything is summed over"
 
 
-def _too_large(model: Any, settings: Settings) -> str:
+def _too_large(model: Any, max_memory: int | None) -> str:
     kind: Any = pal.PartitionPosterior if isinstance(model, pal.models.PartitionModel) else pal.HierarchyPosterior
     try:
-        kind(model, max_memory=settings.max_memory)
+        kind(model, max_memory=max_memory)
     except pal.TrellisTooLarge as error:
         return str(error).partition(". ")[0]
     return "all tables of the full trellis together need more memory than is allowed"
