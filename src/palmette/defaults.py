@@ -1,18 +1,17 @@
 """One answer to "how far, unless I say otherwise?": the limits that functions, commands and clusterers share.
 
 Every limit is a time: a call without options should be over in some ten seconds on two cores. Seconds of
-``search.posterior`` (log Z, the MAP and the probabilities of all clusters) there, by ``benchmarks/full_trellis.py
---limits`` on a busy machine; an idle one needs a third to a half:
+``search.posterior`` (log Z, the MAP and the probabilities of all clusters) on two cores that others used as well, by
+``benchmarks/full_trellis.py --limits``; idle ones need a third to a half, as docs/performance.md has it:
 
-=====================================  =====  =====  =====  =====  =====
-leaves                                 18     19     20     21     22
-=====================================  =====  =====  =====  =====  =====
-Dasgupta, β = 1 (separable)            0.4    1.4    4      13     60
-the same where sums underflow, β = 10  2      6      20     60
-a `SplitModel` of one's own            3      10     31
-Ginkgo, the dearest score              12     28     81
-partitions, any model                  0.1    0.3    1      3      9
-=====================================  =====  =====  =====  =====  =====
+===========================  =====  =====  =====  =====  =====
+leaves                       18     19     20     21     22
+===========================  =====  =====  =====  =====  =====
+sums of squares (separable)  1.3    1.4    4.0    13     58
+a `SplitModel` of one's own  3.2    9.7    31
+Ginkgo, the dearest score    12     28     81
+partitions, correlation      0.1    0.3    0.9    2.7    8.9
+===========================  =====  =====  =====  =====  =====
 
 A `SplitFunction` takes 2, 7 and 18 seconds at 15, 16 and 17 leaves, whatever its function needs itself, and a table of
 4·3^n bytes: 0.5 GB at 17, 14 GB at 20.
@@ -22,7 +21,8 @@ for 100 (Dasgupta, β = 1); log Z rose by 9 and 5, and by 23 and 14, from each t
 nearly everything.
 
 A clusterer of scikit-learn is fitted again and again: that library's own checks fit `TrellisClustering` some hundred
-times, to 10 to 50 rows, which takes 3 seconds with 16 leaves and 1e-2, 16 with 16 and 1e-4, and a minute with 20.
+times, to 10 to 50 rows. They take 3 seconds of a processor with 16 leaves and 1e-2, 16 with 16 and 1e-4, and three
+times that with 20.
 """
 
 from __future__ import annotations
