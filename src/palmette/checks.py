@@ -19,6 +19,7 @@ __all__ = [
     "check_matrix",
     "check_points",
     "check_positive",
+    "check_whole",
     "node_values",
     "optional_node_values",
 ]
@@ -49,6 +50,19 @@ def check_integer(name: str, value: int, least: int) -> int:
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < least:
         raise ValueError(f"{name} is {value}; it must be at least {least}")
+    return int(value)
+
+
+def check_whole(name: str, value: int) -> int:
+    """A whole number of at least 0 and below 2^63, as 64 bits hold it.
+
+    >>> check_whole("seed", 0)
+    0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if not 0 <= value < 2**63:
+        raise ValueError(f"{name} is {value}; it must be at least 0 and below 2^63")
     return int(value)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "KINDS",
     "centred",
     "distances",
+    "likeness",
     "linkages",
     "mean_similarity",
     "median_distance",
@@ -151,6 +152,17 @@ def to_distances(similarity: npt.ArrayLike) -> Floats:
     apart = _pairs(matrix).max(initial=-np.inf) - matrix if len(matrix) > 1 else np.zeros_like(matrix)
     np.fill_diagonal(apart, 0.0)
     return np.asarray(apart)
+
+
+def likeness(points: npt.ArrayLike, *, filled: bool = False) -> Floats:
+    """(n, n): minus the Euclidean distances of rows, for the `linkages` of points whose model has no similarities.
+
+    With `filled`, columns are standardised first, and 0, their mean, stands in for what is missing (NaN).
+
+    >>> likeness([[0.0], [2.0], [np.nan]], filled=True).tolist()
+    [[-0.0, -2.0, -1.0], [-2.0, -0.0, -1.0], [-1.0, -1.0, -0.0]]
+    """
+    return -distances(np.nan_to_num(standardised(points), nan=0.0) if filled else points)
 
 
 def linkages(similarity: npt.ArrayLike, labels: Sequence[str] | None = None) -> list[Hierarchy]:

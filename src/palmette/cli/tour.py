@@ -13,8 +13,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from palmette import datasets, report, search, simulate
-from palmette.cli.outputs import with_support
-from palmette.cli.text import bar, dendrogram
+from palmette.cli.telling.files import with_support
+from palmette.cli.telling.text import bar, dendrogram
 from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
 from palmette.models import CorrelationClusters, Dasgupta, Ginkgo

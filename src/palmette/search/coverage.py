@@ -23,6 +23,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.clusters import cluster_members
+from palmette.defaults import DEFAULTS
 from palmette.models.evaluate import pair_log_potentials
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import SplitModel
@@ -35,8 +36,6 @@ from palmette.search.grow import grow
 __all__ = ["uncovered"]
 
 
-EXACT_LEAVES = 18  # up to here a sparse trellis is compared with the full one
-
 _UNIFORM = 0.01  # δ
 _EXCHANGES = np.array([0.5, 1.5, 4.0])  # ε (n − 1): exchanges in one hierarchy, on average
 _MOST = 40  # splits of a cluster that is not in the trellis
@@ -47,16 +46,16 @@ _LARGEST = 300.0  # log of a weight: beyond, the trellis holds nothing worth men
 def uncovered(
     posterior: HierarchyPosterior,
     *,
-    min_share: float = 1e-6,
-    max_clusters: int = 20_000,
+    min_share: float = DEFAULTS.uncovered_share,
+    max_clusters: int = DEFAULTS.max_clusters,
     n_draws: int = 1000,
     rng: np.random.Generator | int | None = None,
 ) -> Estimate:
     """The share of the posterior over *all* hierarchies that a posterior's sparse trellis does not hold.
 
-    0 for a full trellis. Up to 18 leaves it is exact, by the full one. Beyond, part of it is summed exactly on a
-    trellis grown to `min_share` (see `grow`); the rest is estimated with `n_draws` importance samples, with a standard
-    error.
+    0 for a full trellis. Up to 20 leaves (17 of a `SplitFunction`) it is exact, by the full one. Beyond, part of it is
+    summed exactly on a trellis grown to `min_share` (see `grow`); the rest is estimated with `n_draws` importance
+    samples, with a standard error.
     That estimate is unbiased for the missed sum, but its error is itself estimated from the draws: hierarchies that
     none of them came near are in neither. Read it as "at least about so much".
 
@@ -73,7 +72,7 @@ def uncovered(
     if trellis is None or not isinstance(model, SplitModel | SplitFunction):
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
     log_z = posterior.log_partition
-    if model.n_leaves <= EXACT_LEAVES:
+    if model.n_leaves <= DEFAULTS.most_leaves(tabled=isinstance(model, SplitFunction)):
         return Estimate(max(0.0, -math.expm1(log_z - posterior.on(None).log_partition)), "exact")
     wider = posterior.on(grow(model, trellis, min_share=min_share, max_clusters=max_clusters))
     passes = wider.passes

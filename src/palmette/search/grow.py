@@ -17,6 +17,7 @@ import numpy as np
 
 from palmette._jit import inline, specialise, specialise_inline
 from palmette.array_types import Floats, Ints
+from palmette.defaults import DEFAULTS
 from palmette.models.features import feature_loader
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SplitModel
@@ -40,11 +41,11 @@ def grow(
     model: HierarchyModel,
     trellis: SparseTrellis,
     *,
-    min_share: float = 1e-4,
+    min_share: float = DEFAULTS.min_share,
     tolerance: float = 1e-4,
     patience: int = 3,
     rounds: int = 100,
-    max_clusters: int = 200_000,
+    max_clusters: int = DEFAULTS.grown_clusters,
     progress: bool | None = None,
 ) -> SparseTrellis:
     """A closed trellis that holds this one, grown until the MAP and log Z have not moved for `patience` rounds.

@@ -11,9 +11,11 @@ from typing import Any, overload
 import numpy as np
 
 from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import PartitionModel
+from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
@@ -37,7 +39,7 @@ _MOST_REMAINDERS = 100_000
 def posterior(
     model: HierarchyModel,
     *,
-    exact_leaves: int = ...,
+    exact_leaves: int | None = ...,
     max_memory: int | None = ...,
     perplexity: float | None = ...,
     hierarchies: Iterable[Hierarchy] = ...,
@@ -51,7 +53,7 @@ def posterior(
 def posterior(
     model: PartitionModel,
     *,
-    exact_leaves: int = ...,
+    exact_leaves: int | None = ...,
     max_memory: int | None = ...,
     perplexity: float | None = ...,
     hierarchies: Iterable[Hierarchy] = ...,
@@ -64,20 +66,21 @@ def posterior(
 def posterior(
     model: HierarchyModel | PartitionModel,
     *,
-    exact_leaves: int = 20,
+    exact_leaves: int | None = None,
     max_memory: int | None = None,
     perplexity: float | None = None,
     hierarchies: Iterable[Hierarchy] = (),
-    min_share: float = 1e-3,
-    max_clusters: int = 20_000,
+    min_share: float = DEFAULTS.min_share,
+    max_clusters: int = DEFAULTS.max_clusters,
     n_clusters: int | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
 ) -> HierarchyPosterior | PartitionPosterior:
     """The posterior over all hierarchies (or partitions) of the model's leaves, or over those of a sparse trellis.
 
-    Up to `exact_leaves` leaves everything is summed over and every answer is exact, unless the tables take more than
-    `max_memory` bytes. Beyond, ``is_exact`` is False: answers are exact given the trellis, and log Z is a lower bound.
+    Up to `exact_leaves` leaves (None: 20, and 17 for a `SplitFunction`) everything is summed over and every answer is
+    exact, unless the tables take more than `max_memory` bytes. Beyond, ``is_exact`` is False: answers are exact given
+    the trellis, and log Z is a lower bound.
 
     - Hierarchies: the trellis is grown by `grow`, with `min_share` and `max_clusters`, around the greedy hierarchy, the
       same refined, and `hierarchies`. `uncovered` says what it misses.
@@ -95,6 +98,8 @@ def posterior(
     (True, False)
     """
     task = _Task(_check(model, n_clusters), perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
+    if exact_leaves is None:
+        exact_leaves = DEFAULTS.most_leaves(tabled=isinstance(model, SplitFunction))
     if model.n_leaves <= check_integer("exact_leaves", exact_leaves, 0):
         with suppress(TrellisTooLarge):
             return task.exact()

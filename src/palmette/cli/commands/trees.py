@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -9,12 +10,13 @@ import click
 import numpy as np
 
 import palmette as pal
-from palmette.cli import results, summary
-from palmette.cli.answers import HierarchyAnswers, check_answers
-from palmette.cli.columns import Leaves
-from palmette.cli.inputs import Table, read_bytes, read_table
-from palmette.cli.options import answer_options, memory_option, output_options
-from palmette.cli.outputs import Files
+from palmette.cli.options import answer_options, draws_option, memory_option, output_options
+from palmette.cli.reading.columns import Leaves
+from palmette.cli.reading.tables import TextTable, read_bytes, read_table
+from palmette.cli.telling.answers import HierarchyAnswers, check_answers
+from palmette.cli.telling.exactness import progress
+from palmette.cli.telling.files import Files
+from palmette.cli.telling.summary import perplexity
 
 __all__ = ["trees"]
 
@@ -28,9 +30,7 @@ __all__ = ["trees"]
 @click.option("--classes", "class_file", metavar="FILE", help="Table whose first two columns are labels and classes.")
 @memory_option
 @answer_options
-@click.option(
-    "--draws", type=click.IntRange(0, 1_000_000), help="Exact draws, for --json (default 0) and --nexus (default 1000)."
-)
+@draws_option("Exact draws")
 @output_options("newick", "table", "nexus", "plot", "report")
 def trees(file: str, as_json: bool, **options: Any) -> None:
     """The trees of FILE (Newick or Nexus, may end in .gz; - reads standard input) as a distribution.
@@ -50,20 +50,18 @@ def trees(file: str, as_json: bool, **options: Any) -> None:
     files = Files.of(options, file)
     raw = read_bytes(file)
     sample, weights = _after_burn_in(_read(file, raw), options["burn_in"])
-    quiet = {"max_memory": options["max_memory"], "progress": False if options["quiet"] else None}
-    posterior = pal.posterior.from_trees(sample, weights=weights, closed=options["closed"], **quiet)
+    limits = {"max_memory": options["max_memory"], "progress": progress(options["quiet"])}
+    posterior = pal.posterior.from_trees(sample, weights=weights, closed=options["closed"], **limits)
     leaves = _leaves(file, raw, posterior.labels, options["class_file"])
-    answers = HierarchyAnswers(posterior, leaves.classes, raw, options)
-    answers.write(files, f"Trees of {leaves.table.source}")
-    if as_json:
-        extra = {"model": {"name": "conditional-clusters", "closed": options["closed"]}, "n_trees": len(sample)}
-        answers.echo(results.heading("trees", file, leaves), extra)
-        return
-    there = f"{len(sample):,} trees over {posterior.n_leaves} leaves from {leaves.table.source}"
+    extra = {"model": {"name": "conditional-clusters", "closed": options["closed"]}, "n_trees": len(sample)}
+    lines = _lines(f"{len(sample):,} trees over {posterior.n_leaves} leaves from {leaves.table.source}", posterior)
+    HierarchyAnswers(posterior, leaves, files, options).tell("trees", file, as_json, extra, lines)
+
+
+def _lines(there: str, posterior: Any) -> Iterator[str]:
     mixed = f"{posterior.count:,} hierarchies can be put together from them"
-    words = "Probabilities are those of the sample, and as good as it is."
-    answers.say([f"{there}; {mixed}; {summary.perplexity(posterior, 'hierarchies')}", words])
-    summary.say_files(files.written)
+    yield f"{there}; {mixed}; {perplexity(posterior, 'hierarchies')}"
+    yield "Probabilities are those of the sample, and as good as it is."
 
 
 def _read(file: str, raw: bytes) -> Any:
@@ -88,7 +86,7 @@ def _after_burn_in(sample: Any, burn_in: float) -> tuple[Any, Any]:
 
 
 def _leaves(file: str, raw: bytes, labels: tuple[str, ...], class_file: str | None) -> Leaves:
-    table = Table("standard input" if file == "-" else file, None, [[label] for label in labels], [], raw)
+    table = TextTable("standard input" if file == "-" else file, None, [[label] for label in labels], [], raw)
     classes = None if class_file is None else _classes(class_file, labels)
     return Leaves(labels, classes, np.empty((len(labels), 0)), (), True, table)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import click
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.cli.columns import Leaves, as_matrix, choose_columns
-from palmette.cli.inputs import read_table
+from palmette.cli.reading.columns import Leaves, as_matrix, choose_columns
+from palmette.cli.reading.tables import read_table
 from palmette.similarity import centred, distances, mean_similarity, of_distances, of_points, standardised
 
 __all__ = ["Problem", "check_temperature", "load"]
@@ -23,32 +24,30 @@ class Problem:
     leaves: Leaves
     precomputed: str | None
     options: dict[str, Any]
+    model: str  #: what messages call whoever needs the numbers
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the leaves."""
         return self.leaves.labels
 
-    def points(self, model: str, missing: bool = False) -> Floats:
+    def points(self, missing: bool = False) -> Floats:
         """(n, d), standardised if that is asked for; complete unless `missing`."""
         if self.precomputed is not None:
-            raise click.UsageError(f"{model} needs the points themselves, not a {self.precomputed} matrix")
+            raise click.UsageError(f"{self.model} needs the points themselves, not a {self.precomputed} matrix")
         if not missing:
-            self.leaves.require_complete(model)
+            self.leaves.require_complete(self.model)
         values = self.leaves.values
         return standardised(values) if self.options.get("standardise") else values
 
-    def distances(self, model: str) -> Floats:
+    def distances(self) -> Floats:
         """(n, n): Euclidean distances of points, or those of the file."""
         if self.precomputed == "similarity":
-            raise click.UsageError(f"{model} needs distances; --precomputed similarity gives none")
-        return self.leaves.values if self.precomputed else distances(self.points(model))
+            raise click.UsageError(f"{self.model} needs distances; --precomputed similarity gives none")
+        return self.leaves.values if self.precomputed else distances(self.points())
 
-    def filled_distances(self) -> Floats:
-        """(n, n): Euclidean distances of points, with the mean of its column for every missing value."""
-        return distances(np.nan_to_num(standardised(self.leaves.values), nan=0.0))
-
-    def similarity(self, model: str) -> Floats:
+    @cached_property
+    def similarity(self) -> Floats:
         """(n, n): how alike leaves are."""
         if self.precomputed == "similarity":
             return self.leaves.values
@@ -57,11 +56,11 @@ class Problem:
             raise click.BadParameter(f"{bandwidth} is not a positive number", param_hint="--bandwidth")
         if self.precomputed == "distance":
             return of_distances(self.leaves.values, kind, bandwidth)
-        return of_points(self.points(model), kind, bandwidth)
+        return of_points(self.points(), kind, bandwidth)
 
-    def affinity(self, model: str) -> tuple[Floats, float]:
+    def affinity(self) -> tuple[Floats, float]:
         """Similarities minus a centre, and the centre."""
-        similarity, centre = self.similarity(model), _centre(self.options["centre"])
+        similarity, centre = self.similarity, _centre(self.options["centre"])
         if centre is None:
             centre = mean_similarity(similarity)
         return centred(similarity, centre), centre
@@ -81,8 +80,8 @@ class Problem:
         return f"{n} {'leaf' if n == 1 else 'leaves'} from {self.leaves.table.source}: {'; '.join(words)}"
 
 
-def load(file: str, options: dict[str, Any], *, categories: bool = False) -> Problem:
-    """Read the file; options that are about reading are taken out of `options`, the others kept."""
+def load(file: str, options: dict[str, Any], model: str, *, categories: bool = False) -> Problem:
+    """Read the file, for `model`; options that are about reading are taken out of `options`, the others kept."""
     names = ("label", "class_column", "ignored", "delimiter", "header")
     label, class_column, ignored, delimiter, header = (options.pop(name) for name in names)
     precomputed = options.pop("precomputed", None)
@@ -90,7 +89,7 @@ def load(file: str, options: dict[str, Any], *, categories: bool = False) -> Pro
     leaves = choose_columns(table, label, class_column, ignored, categories=categories)
     if precomputed is not None:
         leaves = as_matrix(leaves, precomputed)
-    return Problem(leaves, precomputed, options)
+    return Problem(leaves, precomputed, options, model)
 
 
 def check_temperature(beta: float | None, perplexity: float | None) -> float:

@@ -70,10 +70,11 @@ class Files:
         if self.table is not None:
             _write_rows(Path(self.table), columns, rows)
 
-    def write_membership(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """One row per leaf."""
+    def write_membership(self, partition: pal.Partition) -> None:
+        """One row per leaf; clusters are counted from 1."""
         if self.membership is not None:
-            _write_rows(Path(self.membership), columns, rows)
+            rows = zip(partition.labels, (partition.membership + 1).tolist(), strict=True)
+            _write_rows(Path(self.membership), ("label", "cluster"), rows)
 
     def write_plot(self, drawn: Any) -> None:
         """What a function of `palmette.plot` returned: Axes, or a Figure."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.cli.inputs import Table, is_missing, is_number
+from palmette.cli.reading.tables import TextTable, is_missing, is_number
 
 __all__ = ["Leaves", "as_matrix", "choose_columns"]
 
@@ -22,7 +22,7 @@ class Leaves:
     values: Floats  #: (n, d)
     variables: tuple[str, ...]  #: names of the d columns
     has_names: bool  #: whether the labels come from a column
-    table: Table
+    table: TextTable
 
     def require_complete(self, model: str) -> None:
         """Refuse missing values, by row and column."""
@@ -38,7 +38,7 @@ class Leaves:
 
 
 def choose_columns(
-    table: Table,
+    table: TextTable,
     label: str | None = None,
     class_column: str | None = None,
     ignored: Sequence[str] = (),
@@ -71,7 +71,7 @@ def choose_columns(
     )
 
 
-def _find(table: Table, wanted: str, option: str) -> int:
+def _find(table: TextTable, wanted: str, option: str) -> int:
     names = table.columns or ()
     if names.count(wanted) > 1:
         raise ValueError(f"{option} {wanted}: {names.count(wanted)} columns of {table.source} have this name")
@@ -84,11 +84,11 @@ def _find(table: Table, wanted: str, option: str) -> int:
     raise ValueError(f"{option} {wanted}: {table.source} has no such column; {there}, or 1 to {table.n_columns}")
 
 
-def _is_text(table: Table, column: int) -> bool:
+def _is_text(table: TextTable, column: int) -> bool:
     return any(not is_number(row[column]) and not is_missing(row[column]) for row in table.rows)
 
 
-def _labels(table: Table, column: int | None) -> tuple[str, ...]:
+def _labels(table: TextTable, column: int | None) -> tuple[str, ...]:
     if column is None:
         return tuple(str(number) for number in range(1, len(table.rows) + 1))
     seen: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _labels(table: Table, column: int | None) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _values(table: Table, columns: list[int]) -> Floats:
+def _values(table: TextTable, columns: list[int]) -> Floats:
     values = np.empty((len(table.rows), len(columns)))
     for i, row in enumerate(table.rows):
         for j, column in enumerate(columns):
@@ -113,7 +113,7 @@ def _values(table: Table, columns: list[int]) -> Floats:
     return values
 
 
-def _codes(table: Table, columns: list[int]) -> Floats:
+def _codes(table: TextTable, columns: list[int]) -> Floats:
     codes = np.full((len(table.rows), len(columns)), np.nan)
     for j, column in enumerate(columns):
         cells = [row[column].strip() for row in table.rows]
@@ -123,7 +123,7 @@ def _codes(table: Table, columns: list[int]) -> Floats:
     return codes
 
 
-def _number(table: Table, row: int, column: int, cell: str) -> float:
+def _number(table: TextTable, row: int, column: int, cell: str) -> float:
     if is_missing(cell):
         return np.nan
     where = f"{table.source}, {table.places[row]}, {table.name(column)}"
@@ -136,7 +136,7 @@ def _number(table: Table, row: int, column: int, cell: str) -> float:
     return value
 
 
-def _column_hint(table: Table, column: int) -> str:
+def _column_hint(table: TextTable, column: int) -> str:
     name = table.columns[column] if table.columns else str(column + 1)
     return f"a column of words can be named as --label {name!r} or --class {name!r}, or left out with --ignore {name!r}"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from palmette._extras import require
 
-__all__ = ["Table", "is_missing", "is_number", "read_bytes", "read_table"]
+__all__ = ["TextTable", "is_missing", "is_number", "read_bytes", "read_table"]
 
 _MISSING = {"", "na", "n/a", "nan", "null", "?"}
 _DELIMITERS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -20,7 +20,7 @@ _CANDIDATES = ",;\t|"
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Rows of as many cells as there are columns."""
 
     source: str  #: what messages call it
@@ -65,7 +65,9 @@ def read_bytes(source: str) -> bytes:
     return path.read_bytes()
 
 
-def read_table(source: str, delimiter: str | None = None, header: bool | None = None, square: bool = False) -> Table:
+def read_table(
+    source: str, delimiter: str | None = None, header: bool | None = None, square: bool = False
+) -> TextTable:
     """The table in a file (``-``: standard input). `header` None: the first row is one if it looks like one.
 
     `square`: the table is a matrix, with or without names; then its shape says whether there is a header.
@@ -82,7 +84,7 @@ def read_table(source: str, delimiter: str | None = None, header: bool | None = 
             columns, rows, places = tuple(cell.strip() for cell in rows[0]), rows[1:], places[1:]
     if not rows:
         raise ValueError(f"{name} has names of columns and no rows below them; one row per leaf is needed")
-    return Table(name, columns, rows, places, raw)
+    return TextTable(name, columns, rows, places, raw)
 
 
 def _parquet(raw: bytes, name: str) -> tuple[tuple[str, ...], list[list[str]]]:

@@ -9,17 +9,18 @@ import click
 import numpy as np
 
 import palmette as pal
-from palmette.cli import results, summary
-from palmette.cli.options import input_options, matrix_options, output_options, standardise_option
-from palmette.cli.outputs import Files
-from palmette.cli.problem import Problem, load
+from palmette.cli.options import input_options, matrix_option, output_options, standardise_option
+from palmette.cli.reading.problem import Problem, load
+from palmette.cli.telling import results, summary
+from palmette.cli.telling.exactness import progress
+from palmette.cli.telling.files import Files
 
 __all__ = ["ultrametric"]
 
 
 @click.command()
 @input_options
-@matrix_options
+@matrix_option
 @standardise_option
 @click.option("--neighbours", type=click.IntRange(1), default=5, show_default=True, help="Edges of each row's vertex.")
 @click.option(
@@ -49,7 +50,7 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
     files = Files.of(options, file)
     if files.membership is not None and n_clusters is None:
         raise click.UsageError("--membership needs --clusters, the number of clusters to cut into")
-    problem = load(file, options)
+    problem = load(file, options, "an ultrametric")
     if n_clusters is not None and n_clusters > len(problem.labels):
         raise click.BadParameter(
             f"{len(problem.labels)} leaves cannot be cut into {n_clusters}", param_hint="--clusters"
@@ -59,7 +60,7 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
         _loss(options["loss"]),
         start=("weights", "average"),
         iterations=options["iterations"],
-        progress=False if options["quiet"] else None,
+        progress=progress(options["quiet"]),
     )
     hierarchy = fitted.hierarchy
     flat = None if n_clusters is None else hierarchy.cut(n_clusters)
@@ -80,8 +81,8 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
 
 def _graph(problem: Problem, neighbours: int) -> Any:
     if problem.precomputed is None:
-        return pal.ultrametric.Graph.from_points(problem.points("an ultrametric"), neighbours, labels=problem.labels)
-    between = problem.distances("an ultrametric")
+        return pal.ultrametric.Graph.from_points(problem.points(), neighbours, labels=problem.labels)
+    between = problem.distances()
     i, j = np.triu_indices(len(between), 1)
     return pal.ultrametric.Graph(np.column_stack([i, j]), between[i, j], labels=problem.labels)
 
@@ -99,8 +100,7 @@ def _write(files: Files, hierarchy: pal.Hierarchy, flat: pal.Partition | None, p
     files.write_newick(hierarchy)
     files.write_table(("members", "size", "height"), _clusters(hierarchy))
     if flat is not None:
-        rows = zip(flat.labels, (flat.membership + 1).tolist(), strict=True)
-        files.write_membership(("label", "cluster"), rows)
+        files.write_membership(flat)
     if files.plot is not None:
         files.write_plot(pal.plot.dendrogram(hierarchy, classes=problem.leaves.classes))
 
@@ -123,7 +123,7 @@ def _result(file: str, problem: Problem, fitted: Any, flat: pal.Partition | None
         "loss": fitted.best_loss,
         "converged": fitted.converged,
         "n_iterations": len(fitted.history),
-        "best": [results.hierarchy(fitted.hierarchy)],
+        "best": [results.clustering(fitted.hierarchy)],
         "clusters": clusters,
-        **({} if flat is None else {"partition": results.partition(flat)}),
+        **({} if flat is None else {"partition": results.clustering(flat)}),
     }

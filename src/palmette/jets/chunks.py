@@ -11,8 +11,9 @@ import numpy.typing as npt
 from palmette import search
 from palmette._extras import require
 from palmette.array_types import Floats, Ints
-from palmette.batch.inference import MOST_LEAVES, infer, work_of
+from palmette.batch.inference import infer, work_of
 from palmette.batch.problems import Problems
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.jets.ragged import Jets
 from palmette.jets.sequential import ALGORITHMS, cluster
@@ -87,8 +88,8 @@ class Inference:
             errors[i] = f"more than {self.max_leaves} leaves (max_leaves): {jets.n_leaves[i]}"
         possible = np.array([error is None for error in errors], dtype=bool)
         rows = _Rows(len(jets), self._names(jets.children is not None))
-        self._solve_small(chunk, np.flatnonzero(possible & (jets.n_leaves <= MOST_LEAVES)), rows)
-        if self.searches or jets.children is not None or self.max_leaves > MOST_LEAVES:
+        self._solve_small(chunk, np.flatnonzero(possible & (jets.n_leaves <= DEFAULTS.batch_leaves)), rows)
+        if self.searches or jets.children is not None or self.max_leaves > DEFAULTS.batch_leaves:
             for i in np.flatnonzero(possible).tolist():
                 self._solve_one(chunk, i, rows)
         error = require("pyarrow", "parquet").array(errors, "string")
@@ -115,7 +116,7 @@ class Inference:
     def _solve_one(self, chunk: Chunk, i: int, rows: _Rows) -> None:
         jet = chunk.jets[i]
         model = self.model(jet.momenta)
-        if model.n_leaves > MOST_LEAVES:
+        if model.n_leaves > DEFAULTS.batch_leaves:
             self._solve_large(chunk, i, model, rows)
         found = {name: self._search(name, model) for name in self.searches}
         if jet.children is not None:

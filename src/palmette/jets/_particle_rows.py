@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette._extras import require
 from palmette._immutable import read_only
 from palmette.jets._columns import FIELDS, floats, values
-from palmette.jets._seen import SeenIds, describe
+from palmette.jets._unique_ids import SeenIds, describe
 from palmette.jets.ragged import Jets
 
 __all__ = ["jets_from_rows", "rows_from_jets"]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from palmette.batch import Results
+from palmette.cli.options import stack
+from palmette.cli.telling.exactness import progress
+from palmette.cli.telling.results import finite
+from palmette.defaults import DEFAULTS
 from palmette.jets import SEARCHES, Comparison, Writer, compare, infer, stream
 from palmette.progress import Progress
 from palmette.simulate import ginkgo
@@ -25,27 +29,27 @@ def jets() -> None:
     """Particle jets: simulate them, infer their histories, compare what algorithms find."""
 
 
-def _law_options(command: Callable[..., None]) -> Callable[..., None]:
-    options = [
-        click.option("--rate", type=float, help="λ of the splits; a simulated file knows it."),
-        click.option("--t-cut", type=float, help="Mass² at which showers stop; a simulated file knows it."),
-        click.option("--root-rate", type=float, help="λ of the first split, if it is another (symmetric only)."),
-        click.option(
-            "--likelihood",
-            type=click.Choice(["ordered", "symmetric", "density", "literal"]),
-            default="ordered",
-            show_default=True,
-        ),
-        click.option("--max-leaves", type=int, default=17, show_default=True, help="Larger jets become errors."),
-        click.option("--by", multiple=True, help="Column that names the jet of a particle (CSV); may be repeated."),
-        click.option("--workers", type=click.IntRange(1), help="Processes to work in; this one unless given."),
-        click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to work on."),
-        click.option("--overwrite", is_flag=True, help="Replace what another run left in the folder."),
-        click.option("--quiet", is_flag=True, help="No progress bar."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+_quiet_option = click.option("--quiet", is_flag=True, help="No progress bar.")
+_seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+_law_options = stack(
+    click.option("--rate", type=float, help="λ of the splits; a simulated file knows it."),
+    click.option("--t-cut", type=float, help="Mass² at which showers stop; a simulated file knows it."),
+    click.option("--root-rate", type=float, help="λ of the first split, if it is another (symmetric only)."),
+    click.option(
+        "--likelihood",
+        type=click.Choice(["ordered", "symmetric", "density", "literal"]),
+        default="ordered",
+        show_default=True,
+    ),
+    click.option(
+        "--max-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets become errors."
+    ),
+    click.option("--by", multiple=True, help="Column that names the jet of a particle (CSV); may be repeated."),
+    click.option("--workers", type=click.IntRange(1), help="Processes to work in; this one unless given."),
+    click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to work on."),
+    click.option("--overwrite", is_flag=True, help="Replace what another run left in the folder."),
+    _quiet_option,
+)
 
 
 @jets.command()
@@ -59,15 +63,15 @@ def _law_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--t-cut", type=float)
 @click.option("--min-leaves", type=int)
 @click.option("--max-leaves", type=int)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@_seed_option
+@_quiet_option
 def simulate(count: int, path: Path, seed: int, quiet: bool, **law: Any) -> None:
     """Simulate COUNT Ginkgo jets into PATH, a .parquet or .csv file; true histories are kept in Parquet.
 
     \b
     palmette jets simulate 5000 jets.parquet --min-leaves 5 --max-leaves 10
     """
-    bar = Progress("simulating", count, False if quiet else None, unit="jets")
+    bar = Progress("simulating", count, progress(quiet), unit="jets")
     with Writer(path) as writer:
         for first in range(0, max(count, 1), _AT_A_TIME):
             part = ginkgo(min(_AT_A_TIME, count - first), first=first, rng=seed, **law)
@@ -83,7 +87,7 @@ def simulate(count: int, path: Path, seed: int, quiet: bool, **law: Any) -> None
 @_law_options
 @click.option("--search", "searches", type=click.Choice(SEARCHES), multiple=True, help="May be repeated.")
 @click.option("--draws", type=click.IntRange(0), default=0, show_default=True, help="Exact draws of each history.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@_seed_option
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
 def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options: Any) -> None:
     """Infer the jets of PATH (.parquet, .csv, .tsv) into FOLDER: one Parquet part after another, and a manifest.
@@ -122,7 +126,7 @@ def compare_command(path: Path, folder: Path | None, as_json: bool, searches: tu
     else:
         table = compare(_run(path, folder, searches=searches or SEARCHES, seed=0, n_draws=0, **options))
     if as_json:
-        click.echo(json.dumps([_finite(row) for row in table]))
+        click.echo(json.dumps([finite(row._asdict()) for row in table]))
         return
     click.echo(_as_text(list(table)))
 
@@ -139,7 +143,7 @@ def _run(path: Path, folder: Path | None, **options: Any) -> Any:
     }
     if "rate" not in law:
         raise click.UsageError(f"{path} does not say which law its jets follow; give --rate (and --t-cut)")
-    return infer(path, folder, engine=workers or dask, progress=False if quiet else None, **law, **options)
+    return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
 
 
 def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, float]:
@@ -161,11 +165,6 @@ def _counts(results: Results) -> dict[str, Any]:
             errors[kind] = errors.get(kind, 0) + 1
     most = sorted(errors, key=lambda kind: -errors[kind])[:5]
     return {"jets": total, "errors": sum(errors.values()), "first_errors": {kind: errors[kind] for kind in most}}
-
-
-def _finite(row: Comparison) -> dict[str, Any]:
-    fields = row._asdict()
-    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in fields.items()}
 
 
 def _as_text(rows: list[Comparison]) -> str:

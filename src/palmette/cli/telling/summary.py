@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli.text import bar, cluster_text, dendrogram, percent
+from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 
 __all__ = [
     "facts",
@@ -71,7 +71,8 @@ def _large(entropy: float) -> str:
 def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] | None) -> None:
     """A hierarchy with its support."""
     _head(title)
-    support = None if hierarchy.support is None else hierarchy.support.tolist()
+    # Rounded, so that 0.905 reads 0.91 also where a sum has missed it by a hair.
+    support = None if hierarchy.support is None else hierarchy.support.round(6).tolist()
     click.echo(dendrogram(hierarchy, support, classes=classes, width=_width()))
 
 

@@ -12,9 +12,9 @@ import click
 
 import palmette as pal
 from palmette._version import __version__
-from palmette.cli.columns import Leaves
+from palmette.cli.reading.columns import Leaves
 
-__all__ = ["clusters_of", "echo", "heading", "hierarchy", "numbers", "partition", "ranked"]
+__all__ = ["clustering", "clusters_of", "echo", "finite", "heading", "numbers", "ranked"]
 
 
 def heading(command: str, source: str, leaves: Leaves) -> dict[str, Any]:
@@ -45,30 +45,21 @@ def numbers(posterior: Any) -> dict[str, Any]:
     }
 
 
-def hierarchy(found: pal.Hierarchy, log_prob: float | None = None) -> dict[str, Any]:
-    """One hierarchy, as Newick with its support."""
-    return {"newick": found.to_newick(), **_probability(log_prob)}
+def clustering(found: pal.Hierarchy | pal.Partition, log_prob: float | None = None) -> dict[str, Any]:
+    """One hierarchy, as Newick with its support, or one partition: `membership` has one number per leaf."""
+    if isinstance(found, pal.Hierarchy):
+        known: dict[str, Any] = {"newick": found.to_newick()}
+    else:
+        known = {
+            "membership": found.membership.tolist(),
+            "clusters": [list(members) for members in found.named_clusters()],
+        }
+    return known if log_prob is None else {**known, "log_prob": log_prob, "probability": math.exp(log_prob)}
 
 
-def partition(found: pal.Partition, log_prob: float | None = None) -> dict[str, Any]:
-    """One partition: `membership` has one number per leaf, in the order of the labels."""
-    return {
-        "membership": found.membership.tolist(),
-        "clusters": [list(members) for members in found.named_clusters()],
-        **_probability(log_prob),
-    }
-
-
-def _probability(log_prob: float | None) -> dict[str, float]:
-    return {} if log_prob is None else {"log_prob": log_prob, "probability": math.exp(log_prob)}
-
-
-def ranked(best: Iterable[tuple[Any, float]]) -> list[dict[str, Any]]:
+def ranked(best: Iterable[tuple[Any, float | None]]) -> list[dict[str, Any]]:
     """Several clusterings, best first."""
-    return [
-        hierarchy(found, log_prob) if isinstance(found, pal.Hierarchy) else partition(found, log_prob)
-        for found, log_prob in best
-    ]
+    return [clustering(found, log_prob) for found, log_prob in best]
 
 
 def clusters_of(rows: Iterable[Any]) -> list[dict[str, Any]]:
@@ -78,12 +69,13 @@ def clusters_of(rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 def echo(result: dict[str, Any]) -> None:
     """Write a result to stdout; what is not finite becomes null, so that every reader takes it."""
-    click.echo(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(finite(result), ensure_ascii=False, allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The same with None for every number that is not finite: JSON has no other word for it."""
     if isinstance(value, dict):
-        return {name: _finite(entry) for name, entry in value.items()}
+        return {name: finite(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
