@@ -187,7 +187,7 @@ graph = Graph.from_image(np.random.default_rng(0).random((side, side)))
 start = time.perf_counter()
 found = fit(graph, Closest() + ClusterSize(top=10), iterations=5)
 seconds = (time.perf_counter() - start) / 5
-found.labels(10)
+found.membership(10)
 print(graph.n_edges, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """
 

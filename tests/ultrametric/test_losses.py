@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+import golden
 import numpy as np
 import pytest
-import ultrametric_golden as golden
 import ultrametric_oracle as oracle
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -11,7 +11,8 @@ from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Tr
 from palmette.ultrametric.losses.dasgupta import soft_sizes
 
 TRIANGLE = Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])
-IRIS = Graph(np.reshape(golden.IRIS_EDGES, (-1, 2)), golden.IRIS_WEIGHTS)
+GOLDEN = golden.read("ultrametric")
+IRIS = Graph(np.reshape(GOLDEN.iris_edges, (-1, 2)), GOLDEN.iris_weights)
 
 
 def golden_losses(labels, margin):
@@ -27,11 +28,11 @@ def golden_losses(labels, margin):
 
 def labelled_iris():
     labels = np.full(150, -1)
-    labels[golden.IRIS_LABELLED] = np.array(golden.IRIS_CLASSES)[golden.IRIS_LABELLED]
+    labels[GOLDEN.iris_labelled] = np.array(GOLDEN.iris_classes)[GOLDEN.iris_labelled]
     return labels
 
 
-@pytest.mark.parametrize("case", golden.CASES)
+@pytest.mark.parametrize("case", GOLDEN.cases)
 def test_golden_losses_and_gradients(case):
     found = subdominant(Graph(case["edges"], case["weights"]), case["point"])
     for name, loss in golden_losses(case["labels"], case["margin"]).items():
@@ -44,7 +45,7 @@ def test_golden_losses_and_gradients(case):
 
 def test_golden_losses_of_iris():
     for name, loss in golden_losses(labelled_iris(), 1.0).items():
-        assert loss.evaluate(subdominant(IRIS))[0] == pytest.approx(golden.IRIS_LOSSES[name], rel=1e-12), name
+        assert loss.evaluate(subdominant(IRIS))[0] == pytest.approx(GOLDEN.iris_losses[name], rel=1e-12), name
 
 
 def random_labels(n, seed):

@@ -71,9 +71,9 @@ class Fit:
         """One hierarchy for each component of the graph."""
         return self.subdominant.hierarchies
 
-    def labels(self, k: int) -> npt.NDArray[np.int64]:
+    def membership(self, k: int) -> npt.NDArray[np.int64]:
         """The cluster of each vertex when the highest merges are undone until k clusters are left, shape (N,)."""
-        return self.subdominant.labels(k)
+        return self.subdominant.membership(k)
 
     def resume(self, iterations: int = 500) -> Fit:
         """So many iterations more, from where this fit ended; the same as if it had never been interrupted.

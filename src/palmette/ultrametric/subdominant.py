@@ -121,10 +121,10 @@ class Subdominant(Immutable):
         """
         return np.append(self.altitudes, (np.inf, 0.0))[self.lca(x, y)]
 
-    def labels(self, k: int) -> npt.NDArray[np.int64]:
+    def membership(self, k: int) -> npt.NDArray[np.int64]:
         """The cluster of each vertex when the last merges are undone until k clusters are left, shape (N,).
 
-        >>> subdominant(Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])).labels(2)
+        >>> subdominant(Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])).membership(2)
         array([0, 1, 1])
         """
         n, fewest = self.graph.n_vertices, self.graph.n_components
@@ -139,7 +139,7 @@ class Subdominant(Immutable):
         if self.graph.n_components > 1:
             raise ValueError(
                 f"the graph has {self.graph.n_components} components and no hierarchy over all vertices; "
-                "take .hierarchies, one for each, or .labels(k)"
+                "take .hierarchies, one for each, or .membership(k)"
             )
         if self.graph.n_vertices == 1:
             return Hierarchy.from_clusters([], labels=self.graph.labels)
@@ -150,7 +150,7 @@ class Subdominant(Immutable):
         """One hierarchy for each component, in the order of their first vertices."""
         if self.graph.n_components == 1:
             return (self.hierarchy,)
-        component = self.labels(self.graph.n_components)
+        component = self.membership(self.graph.n_components)
         return tuple(self._restricted(np.flatnonzero(component == c)) for c in range(self.graph.n_components))
 
     def scatter(self, gradient: Floats) -> Floats:
