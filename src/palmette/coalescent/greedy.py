@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_choice
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
@@ -80,8 +81,7 @@ def greedy(
     >>> found.hierarchy.heights.round(6)
     array([0.      , 0.      , 0.      , 0.004951, 0.757779])
     """
-    if rule not in get_args(Rule):
-        raise ValueError(f"rule is {rule!r}; give one of {', '.join(map(repr, get_args(Rule)))}")
+    check_choice("rule", rule, get_args(Rule))
     prepared = process.prepare(x)
     names = check_labels(labels, prepared.n_leaves)
     lineages = _Lineages(prepared)

@@ -82,7 +82,7 @@ def _variables(draws: AnyDraws, members: bool) -> Variables:
     found: Variables = {"children": ((*per_merge, "child"), children), "size": (per_merge, sizes)}
     if members:
         found["member"] = ((*per_merge, "leaf"), _over_merges(np.eye(n, dtype=np.bool_), children))
-    if isinstance(draws, Draws):
+    if not isinstance(draws, CoalescentDraws):
         return found | _log_prob(draws)
     own = {"age": (per_merge, draws.ages), "weight": (per_draw, draws.weights)}
     return found | own | {"n_effective": (("merge",), draws.n_effective)}

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel
 from palmette.array_types import Floats
-from palmette.checks import as_integers
+from palmette.checks import as_integers, check_non_negative
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.single_linkage import where_they_meet
@@ -29,8 +29,6 @@ class Triplet(Loss):
         classes = as_integers(labels, "labels")
         if classes.ndim != 1:
             raise ValueError(f"labels has shape {classes.shape}; give one class per vertex, −1 where it is not known")
-        if not (np.isfinite(margin) and margin >= 0):
-            raise ValueError(f"margin is {margin}; give a number of at least 0")
         self._n_vertices = len(classes)
         known = np.flatnonzero(classes >= 0)
         order = known[np.argsort(classes[known], kind="stable")]  # by class, then by number
@@ -38,7 +36,7 @@ class Triplet(Loss):
         self._vertices = order.astype(np.int32)
         self._ends = np.repeat(np.cumsum(sizes), sizes)  # where the class of each ends, and where it begins
         self._begins = self._ends - np.repeat(sizes, sizes)
-        self.margin = float(margin)
+        self.margin = check_non_negative("margin", margin)
         self.n_triplets = int((sizes * (sizes - 1) // 2 * (len(order) - sizes)).sum())
         if self.n_triplets == 0:
             raise ValueError(
