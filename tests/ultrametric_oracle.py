@@ -12,16 +12,8 @@ from palmette.ultrametric import Graph
 from palmette.ultrametric.kd_tree import Boxes, check_coordinates, pair_distances
 from palmette.ultrametric.spanning import join_boxes
 
-__all__ = [
-    "closest",
-    "cluster_size",
-    "dasgupta",
-    "euclidean_spanning_tree",
-    "graphs",
-    "min_max",
-    "single_linkage",
-    "triplet",
-]
+__all__ = ["closest", "cluster_size", "dasgupta", "graphs", "min_max", "single_linkage", "triplet"]
+__all__ += ["euclidean_spanning_tree"]
 
 
 def min_max(graph, weights):
@@ -122,7 +114,7 @@ def graphs(draw, max_vertices=8, distinct=False):
 
 
 def euclidean_spanning_tree(points, k=5):
-    """The spanning tree that graphs of points hold, no twin: edges (N − 1, 2), and lengths, by rising (length, i, j)."""
+    """No twin: the tree that graphs of points hold, edges (N − 1, 2) and lengths, by rising (length, i, j)."""
     checked = check_coordinates(points, "points")
     boxes = Boxes.of(checked)
     first, second = join_boxes(boxes, *boxes.nearest(min(k, len(checked) - 1)))

@@ -21,8 +21,8 @@ from palmette._jit import specialise
 from palmette.coalescent import Brownian, Gaussian, IndependentSites, Prepared, Process, greedy, log_likelihood
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import best_length_from, log_integral_from
+from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.joint import evaluate_events
-from palmette.coalescent.truncated_gig import draw_truncated, log_truncated_integral
 from palmette.hierarchy import Hierarchy
 
 GOLDEN = read("coalescent")

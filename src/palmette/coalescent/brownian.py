@@ -24,8 +24,8 @@ from palmette.coalescent.brownian_entries import draw_numbers, predict_numbers
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
 from palmette.coalescent.entries import Prediction
+from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.process import Prepared, Process, check_columns
-from palmette.coalescent.truncated_gig import draw_truncated, log_truncated_integral
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Brownian", "Gaussian"]
@@ -136,9 +136,9 @@ class Brownian(Process):
         """The normal distribution of each missing entry."""
         return predict_numbers(self, points, hierarchy)
 
-    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, generator: np.random.Generator) -> Floats:
+    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
         """Numbers in place of what is missing, all at once."""
-        return draw_numbers(self, points, hierarchy, size, generator)
+        return draw_numbers(self, points, hierarchy, size, rng)
 
     def _log_scale(self, points: Floats, scale: Floats) -> float:
         # What whitening takes from the log density: each column has one factor less than entries if the root is flat.

@@ -53,7 +53,7 @@ def _condition(is_missing: Any, prepared: Prepared, seen: BothSides, leaf_varian
     return means, variances
 
 
-def draw_numbers(process: Any, points: Floats, hierarchy: Hierarchy, size: int, generator: Any) -> Floats:
+def draw_numbers(process: Any, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
     """(size, n, D): the points, with draws of all that is missing at once.
 
     Errors of prediction do not depend on the data, so those of simulated data are as good as any.
@@ -67,7 +67,7 @@ def draw_numbers(process: Any, points: Floats, hierarchy: Hierarchy, size: int, 
     expected = predict_numbers(process, points, hierarchy).mean
     draws = np.repeat(points[None], size, axis=0)
     for draw in draws:
-        state = np.sqrt(length)[:, None] * (generator.standard_normal((len(length), points.shape[1])) @ scale.T)
+        state = np.sqrt(length)[:, None] * (rng.standard_normal((len(length), points.shape[1])) @ scale.T)
         state[-1] += mean
         for node in range(len(length) - 1, hierarchy.n_leaves - 1, -1):
             state[hierarchy.children[node - hierarchy.n_leaves]] += state[node]

@@ -1,7 +1,7 @@
 """Parameters of a process in turns with a history that is searched for.
 
-**The scale is not found in turns**, for the reason in `palmette.coalescent.scale`: `fit` takes only the shape from the
-histories it finds.
+**The scale is not found in turns**, for the reason in `palmette.coalescent.estimate_brownian`: `fit` takes only the
+shape from the histories it finds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_points
 from palmette.coalescent.brownian import Brownian
-from palmette.coalescent.contrasts import estimate_rate, sample_covariance
+from palmette.coalescent.estimate_brownian import estimate_rate, estimate_scale, sample_covariance
+from palmette.coalescent.estimate_sites import estimate_sites
 from palmette.coalescent.greedy import FoundHistory, Rule, greedy
 from palmette.coalescent.priors import Gamma, InverseGamma, InverseWishart
 from palmette.coalescent.process import Process
-from palmette.coalescent.redraws import estimate_sites
-from palmette.coalescent.scale import estimate_scale
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
 

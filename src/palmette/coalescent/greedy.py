@@ -166,7 +166,7 @@ class _Clocks:
 
     def fill(self, i: int) -> None:
         self._compare(i, self.lineages.slots[i + 1 :])
-        start = _place(i, i + 1, self.lineages.n)
+        start = _entry.py_func(i, i + 1, self.lineages.n)
         self._table[start : start + self.lineages.n - 1 - i] = self._row[i + 1 :]
         _find_partner(i, self.lineages.slots, self._table, self._partner, self._value)
 
@@ -221,10 +221,6 @@ class _Meetings:
 @inline
 def _entry(i, j, n):
     # Where the pair i < j lies in a table of all pairs, row by row.
-    return i * n - i * (i + 1) // 2 + j - i - 1
-
-
-def _place(i: int, j: int, n: int) -> int:
     return i * n - i * (i + 1) // 2 + j - i - 1
 
 

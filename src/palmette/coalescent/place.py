@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from palmette._jit import inline, specialise
 from palmette.array_types import Floats, Ints
+from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import evaluate_events, log_likelihood, total_log
 from palmette.coalescent.outside import both_sides
-from palmette.coalescent.particles import CoalescentDraws, weighted_histories
 from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 

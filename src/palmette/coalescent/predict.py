@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
+from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.entries import Prediction
 from palmette.coalescent.joint import log_likelihood, total_log
-from palmette.coalescent.particles import CoalescentDraws, weighted_histories
 from palmette.coalescent.process import Process, known_rows
 from palmette.hierarchy import Hierarchy
 

@@ -93,7 +93,7 @@ class Process:
         draw is from that very distribution.
     ``log_survival(theta, meeting, s0, rate, delta)``
         the log-probability that such a draw is longer than δ.
-    ``predict_entries(self, points, hierarchy)`` and ``draw_entries(self, points, hierarchy, size, generator)``
+    ``predict_entries(self, points, hierarchy)`` and ``draw_entries(self, points, hierarchy, size, rng)``
         the `Prediction` of the entries that are NaN in ``points``, each by itself, and (size, n, D) points with draws
         of them all; for `predict` and `impute`.
     ``missing_code`` and ``given(self, x)``
@@ -157,7 +157,7 @@ class Process:
             "as Brownian and IndependentSites have (log_predictive_entry and place take any process)"
         )
 
-    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, generator: np.random.Generator) -> Floats:
+    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
         """(size, n, D): `points` with draws of what is NaN, all at once."""
         raise TypeError(f"{type(self).__name__} has no draw_entries, so what is missing cannot be drawn")
 

@@ -36,7 +36,7 @@ def predict_states(process: Any, points: Floats, hierarchy: Hierarchy) -> Predic
     return Prediction(entries, probabilities=found / found.sum(axis=1, keepdims=True))
 
 
-def draw_states(process: Any, points: Floats, hierarchy: Hierarchy, size: int, generator: Any) -> Floats:
+def draw_states(process: Any, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
     """(size, n, D): the points, with draws of all that is missing at once.
 
     From the root down, a state is copied with odds u M(parent's state) : 1 − u, else drawn from q M.
@@ -48,13 +48,13 @@ def draw_states(process: Any, points: Floats, hierarchy: Hierarchy, size: int, g
 
     def redrawn(node: int) -> Ints:
         edges = np.cumsum(q * table[node], axis=1)[None]
-        return np.asarray((generator.random((size, n_sites, 1)) * edges[..., -1:] >= edges[..., :-1]).sum(axis=-1))
+        return np.asarray((rng.random((size, n_sites, 1)) * edges[..., -1:] >= edges[..., :-1]).sum(axis=-1))
 
     states[-1] = redrawn(-1)
     for node in range(len(ages) - 1, n - 1, -1):
         for child in hierarchy.children[node - n]:
             copied = np.exp(-rates * (ages[node] - ages[child]))
             weight = copied * table[child][sites, states[node]]
-            is_copied = generator.random((size, n_sites)) * (weight + 1.0 - copied) < weight
+            is_copied = rng.random((size, n_sites)) * (weight + 1.0 - copied) < weight
             states[child] = np.where(is_copied, states[node], redrawn(child))
     return np.where(np.isnan(points), states[:n].transpose(1, 0, 2), points)

@@ -104,9 +104,9 @@ class IndependentSites(Process):
         """The probabilities of the states of each missing entry."""
         return predict_states(self, points, hierarchy)
 
-    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, generator: np.random.Generator) -> Floats:
+    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
         """States in place of what is missing, all at once."""
-        return draw_states(self, points, hierarchy, size, generator)
+        return draw_states(self, points, hierarchy, size, rng)
 
     def _on_sites(self, codes: Ints) -> tuple[Ints, list[Floats]]:
         # Numbers of states (−1: missing), and q of each site.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice
-from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
 from palmette.labels import check_labels

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette.array_types import Ints
-from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.draws import CoalescentDraws
 from palmette.posterior.draws import Draws
 from palmette.posterior.partition_draws import PartitionDraws
 

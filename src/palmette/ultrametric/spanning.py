@@ -20,10 +20,10 @@ __all__ = ["join_boxes"]
 
 
 def join_boxes(boxes: Boxes, neighbours: Indices, squares: Floats) -> tuple[Indices, Indices]:
-    """The two vertices of each edge of the tree with the least Σ |x_i − x_j|, the smaller first, from `boxes.nearest(k)`.
+    """The two vertices of each edge of the tree with the least Σ |x_i − x_j|, the smaller first; from `boxes.nearest`.
 
-    Equal lengths are decided by (i, j), so there is one answer, whatever k is. It is exact, up to rounding. Memory is
-    O(N d); time is about N log N in few dimensions and approaches N² d in many.
+    Equal lengths are decided by (i, j), so there is one answer, however many neighbours are known. It is exact, up to
+    rounding. Memory is O(N d); time is about N log N in few dimensions and approaches N² d in many.
 
     >>> boxes = Boxes.of(np.array([[0.0], [3.0], [1.0]]))
     >>> [vertices.tolist() for vertices in join_boxes(boxes, *boxes.nearest(1))]
