@@ -23,10 +23,8 @@ from palmette.checks import check_non_negative
 from palmette.coalescent.brownian_entries import draw_numbers, predict_numbers
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
-from palmette.coalescent.entries import Prediction
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.process import Prepared, Process, check_columns
-from palmette.hierarchy import Hierarchy
 
 __all__ = ["Brownian", "Gaussian"]
 
@@ -72,6 +70,8 @@ class Brownian(Process):
     >>> round(coalescent.log_likelihood([[0.0], [1.0]], pair, Brownian()), 6)  # log N(1; 0, 0.5 + 0.5)
     -1.418939
     """
+
+    predict_entries, draw_entries = predict_numbers, draw_numbers
 
     def __init__(
         self,
@@ -131,14 +131,6 @@ class Brownian(Process):
     def with_rate(self, rate: npt.ArrayLike) -> Brownian:
         """The same process with another Λ."""
         return Brownian(rate, self.root, self.leaf_variance)
-
-    def predict_entries(self, points: Floats, hierarchy: Hierarchy) -> Prediction:
-        """The normal distribution of each missing entry."""
-        return predict_numbers(self, points, hierarchy)
-
-    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
-        """Numbers in place of what is missing, all at once."""
-        return draw_numbers(self, points, hierarchy, size, rng)
 
     def _log_scale(self, points: Floats, scale: Floats) -> float:
         # What whitening takes from the log density: each column has one factor less than entries if the root is flat.

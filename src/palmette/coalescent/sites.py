@@ -20,10 +20,8 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats, Ints
-from palmette.coalescent.entries import Prediction
 from palmette.coalescent.process import Prepared, Process, check_columns
 from palmette.coalescent.site_entries import draw_states, predict_states
-from palmette.hierarchy import Hierarchy
 from palmette.numeric import exponential
 
 __all__ = ["IndependentSites"]
@@ -50,6 +48,7 @@ class IndependentSites(Process):
     """
 
     missing_code = -1.0
+    predict_entries, draw_entries = predict_states, draw_states
 
     def __init__(
         self,
@@ -99,14 +98,6 @@ class IndependentSites(Process):
             weights = np.where(counts > 0, counts + 0.5, 0.0) if counts.any() else np.ones(1)
             tables.append(weights / weights.sum())
         return IndependentSites(self.rate, tables)
-
-    def predict_entries(self, points: Floats, hierarchy: Hierarchy) -> Prediction:
-        """The probabilities of the states of each missing entry."""
-        return predict_states(self, points, hierarchy)
-
-    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
-        """States in place of what is missing, all at once."""
-        return draw_states(self, points, hierarchy, size, rng)
 
     def _on_sites(self, codes: Ints) -> tuple[Ints, list[Floats]]:
         # Numbers of states (−1: missing), and q of each site.
