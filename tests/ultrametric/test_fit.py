@@ -29,13 +29,13 @@ BOTH = ("weights", "average")
 
 
 def iris_problems():
-    labels = np.full(150, -1)
-    labels[GOLDEN.iris_labelled] = np.array(GOLDEN.iris_classes)[GOLDEN.iris_labelled]
+    classes = np.full(150, -1)
+    classes[GOLDEN.iris_labelled] = np.array(GOLDEN.iris_classes)[GOLDEN.iris_labelled]
     return {
         "closest": (IRIS, Closest()),
         "closest+1*size_top10": (IRIS, Closest() + ClusterSize(top=10)),
         "closest+10*size_top10": (IRIS, Closest() + 10 * ClusterSize(top=10)),
-        "closest+1*triplet_margin1": (IRIS, Closest() + Triplet(labels, margin=1.0)),
+        "closest+1*triplet_margin1": (IRIS, Closest() + Triplet(classes, margin=1.0)),
         "dasgupta_lambda50_w_over_max": (IRIS.with_weights(IRIS.weights / IRIS.weights.max()), Dasgupta(slope=50)),
     }
 
