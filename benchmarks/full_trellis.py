@@ -114,12 +114,12 @@ def naive_kernels(log_psi):
 def naive_pass(trellis: FullHierarchyPasses, kernel) -> np.ndarray:
     table = np.full(1 << trellis.n, -np.inf)
     table[1 << np.arange(trellis.n)] = 0.0
-    with trellis.workers("naive", n_splits(trellis.n)) as workers:
+    with trellis.clusters.workers("naive", n_splits(trellis.n)) as workers:
         for k in range(2, trellis.n + 1):
-            masks = trellis.clusters_of_size(k).astype(np.int64)
+            masks = trellis.clusters.of_size(k).astype(np.int64)
 
             def call(first, last, masks=masks):
-                kernel(trellis.data, masks[first:last], table)
+                kernel(trellis.tables.data, masks[first:last], table)
 
             workers.run(call, np.full(len(masks), 2.0 ** (k - 1)))
     return table
@@ -140,7 +140,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     small_Z = small.inside()
     small.maximum()
     small.outside(small_Z)
-    naive = naive_kernels(small.potentials.log_psi)
+    naive = naive_kernels(small.tables.potentials.log_psi)
     for kernel in naive:
         naive_pass(small, kernel)
 
@@ -148,7 +148,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     small.solve(10)
     row = {"model": name, "beta": beta, "n": n, "threads": trellis.threads}
     unit = 1e9 / n_splits(n)
-    setup, _ = best_time(lambda: trellis.potentials, 1)
+    setup, _ = best_time(lambda: trellis.tables, 1)
     row["tabulate"] = setup * unit
     if n <= SERIAL:  # one call gives both
         row["seconds"], (Z, M) = best_time(lambda: trellis.solve(n), repeat)

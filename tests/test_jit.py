@@ -62,7 +62,7 @@ def test_a_users_function_is_never_cached_on_disk():
 def kernels_of_the_package():
     for model in (Uniform(3), Dasgupta(np.ones((3, 3)))):
         yield subset_features(model)
-        yield FullHierarchyPasses(model).specialised(solve_all)
+        yield FullHierarchyPasses(model).tables.specialised(solve_all)
     yield combine_level(SUM)
     yield combine_level(MAXIMUM)
 

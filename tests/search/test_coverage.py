@@ -65,7 +65,7 @@ def test_the_error_shrinks_with_the_number_of_draws(monkeypatch):
 def test_the_proposal_draws_every_hierarchy_with_the_probability_it_says(n):
     # E_q[1 / q] is the number of hierarchies, and E_q[1{H} / q(H)] = 1 for each of them.
     posterior = sparse_posterior(points(n, 5))
-    proposal = coverage._Proposal(posterior._trellis, posterior._possible, np.random.default_rng(0))
+    proposal = coverage._Proposal(posterior.passes, posterior._possible, np.random.default_rng(0))
     draws = [proposal.draw() for _ in range(4000)]
     inverse = np.exp([-log_q for _, log_q, _ in draws])
     error = inverse.std() / math.sqrt(len(draws))

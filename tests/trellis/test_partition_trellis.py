@@ -17,9 +17,7 @@ import palmette as pal
 from palmette import Hierarchy, Partition, PartitionTrellis, TrellisTooLarge
 from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, Dasgupta
 from palmette.recursions.partitions.sparse import (
-    _count_large,
     best_path,
-    count_paths,
     counts_by_number,
     draw,
     inside,
@@ -29,7 +27,8 @@ from palmette.recursions.partitions.sparse import (
 from palmette.trellis.partitions import families as family_lists
 from palmette.trellis.partitions import sparse as trellis_paths
 from palmette.trellis.partitions.families import collect
-from palmette.trellis.partitions.remainders import layered, remainder_paths
+from palmette.trellis.partitions.paths import _count_large, count_paths, layered
+from palmette.trellis.partitions.remainders import remainder_paths
 
 
 @cache

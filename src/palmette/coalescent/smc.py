@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_choice
+from palmette.checks import check_choice, check_integer
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
 from palmette.labels import check_labels
-from palmette.posterior.base import check_positive
 from palmette.progress import Progress
 from palmette.threads import Workers, check_threads
 
@@ -67,7 +66,7 @@ def smc(
     """
     check_choice("proposal", proposal, PROPOSALS)
     check_choice("resampling", resampling, RESAMPLINGS)
-    check_positive("n_particles", n_particles)
+    check_integer("n_particles", n_particles, 1)
     if not 0.0 <= resample_below <= 1.0:
         raise ValueError(f"resample_below is {resample_below!r}; expected a share of the particles, 0 to 1")
     check_process(process)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette._extras import require
 from palmette.array_types import Ints
 from palmette.coalescent.draws import CoalescentDraws
-from palmette.posterior.draws import Draws
+from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.partition_draws import PartitionDraws
 
 if TYPE_CHECKING:

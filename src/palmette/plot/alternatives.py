@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.plot._axes import INK, ORANGE, fix, new_figure, shown_names
@@ -16,7 +17,6 @@ from palmette.plot._classes import COLOURS, class_of_leaves, class_styles, legen
 from palmette.plot._leaves import mark_leaves, name_rows
 from palmette.plot._tree import common_order, curves, depths, mean_rows, rows_of
 from palmette.plot.cloud import lca_sizes
-from palmette.posterior.base import check_positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def alternatives(posterior: Any, k: int = 4, *, classes: Mapping[str, Any] | Seq
 
 
 def _best(posterior: Any, k: int) -> list[tuple[Any, float]]:
-    check_positive("k", k)
+    check_integer("k", k, 1)
     if hasattr(posterior, "best"):
         return [(found, float(np.exp(log_prob))) for found, log_prob in posterior.best(k)]
     if len(posterior) == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["check_threshold", "consensus", "hierarchy_of_masks", "with_support"]
+__all__ = ["check_threshold", "consensus", "hierarchy_of_masks", "node_masks", "with_support"]
 
 
 def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
@@ -50,14 +50,23 @@ def consensus(masks: list[int], probabilities: npt.ArrayLike, labels: tuple[str,
     for negative, size, mask in sorted(item for item in above if -item[0] > threshold + 1e-12):
         if size >= 2 and not any(_crosses(mask, other) for other in chosen):
             chosen[mask] = -float(negative)
-    return with_support(hierarchy_of_masks(chosen, labels), chosen)
+    hierarchy = hierarchy_of_masks(chosen, labels)
+    return with_support(hierarchy, [chosen.get(mask, np.nan) for mask in node_masks(hierarchy)])
 
 
-def with_support(hierarchy: Hierarchy, probabilities: Mapping[int, float]) -> Hierarchy:
-    """The same hierarchy, with the probabilities of its clusters, by bit mask, as support; leaves have 1."""
-    masks = [sum(1 << leaf for leaf in cluster) for cluster in hierarchy.clusters()]
-    support = [probabilities.get(mask, np.nan) for mask in masks]
-    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, support=support)
+def node_masks(hierarchy: Hierarchy, numbers: Sequence[int] | None = None) -> list[int]:
+    """The cluster of every node as a bit mask of any length; leaf i is bit numbers[i], or bit i."""
+    leaves = range(hierarchy.n_leaves) if numbers is None else numbers
+    masks = [1 << leaf for leaf in leaves] + [0] * (hierarchy.n_nodes - hierarchy.n_leaves)
+    for node, parent in enumerate(hierarchy.parents[:-1].tolist()):
+        masks[parent] |= masks[node]
+    return masks
+
+
+def with_support(hierarchy: Hierarchy, support: npt.ArrayLike) -> Hierarchy:
+    """The same hierarchy, heights included, with one number per node as its support."""
+    heights = hierarchy.heights if hierarchy.branch_lengths is not None else None
+    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, heights, support=support)
 
 
 def _crosses(one: int, other: int) -> bool:

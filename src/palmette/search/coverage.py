@@ -21,12 +21,12 @@ import math
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.clusters import cluster_members
 from palmette.models.evaluate import pair_log_potentials
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
-from palmette.posterior.base import check_positive
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
@@ -68,7 +68,7 @@ def uncovered(
     """
     if not isinstance(posterior, HierarchyPosterior):
         raise TypeError(f"expected a HierarchyPosterior, not {posterior!r}")
-    check_positive("n_draws", n_draws)
+    check_integer("n_draws", n_draws, 1)
     trellis, model = posterior.trellis, posterior.model
     if trellis is None or not isinstance(model, SplitModel | SplitFunction):
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
@@ -76,10 +76,10 @@ def uncovered(
     if model.n_leaves <= EXACT_LEAVES:
         return Estimate(max(0.0, -math.expm1(log_z - posterior.on(None).log_partition)), "exact")
     wider = posterior.on(grow(model, trellis, min_share=min_share, max_clusters=max_clusters))
-    passes = wider._trellis
+    passes = wider.passes
     assert isinstance(passes, SparseHierarchyPasses)
     generator = np.random.default_rng(0 if rng is None else rng)
-    proposal = _Proposal(passes, wider._possible, generator)
+    proposal = _Proposal(passes, passes.inside(), generator)
     weights = np.array([_weight(wider, proposal, log_z) for _ in range(n_draws)])
     rest = max(0.0, math.expm1(wider.log_partition - log_z)) + float(weights.mean())
     error = float(weights.std(ddof=1)) / math.sqrt(n_draws) if n_draws > 1 else math.inf

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats, Ints, Words
 from palmette.models.evaluate import split_log_potentials
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.protocol import HierarchyPasses
 from palmette.passes.memory import check_memory, require_memory
 from palmette.progress import Progress
 from palmette.recursions.hierarchies import sparse as kernels
@@ -26,14 +26,16 @@ __all__ = ["SparseHierarchyPasses"]
 _MOST_MASKED = 63  # leaves in the bit mask of a split function
 
 
-class SparseHierarchyPasses:
+class SparseHierarchyPasses(HierarchyPasses):
     """The hierarchies of a sparse trellis that meet the conditions; clusters go by their numbers there."""
+
+    trellis: SparseTrellis
 
     def __init__(
         self,
         model: HierarchyModel,
         trellis: SparseTrellis,
-        conditions: HierarchyConditions,
+        conditions: HierarchyConditions | None = None,
         *,
         log_psi: Floats | None = None,
         max_memory: int | None = None,
@@ -43,7 +45,7 @@ class SparseHierarchyPasses:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis.aligned_to(model.labels)
-        self.conditions = conditions
+        self.conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
         self._max_memory = check_memory(max_memory)
         self._threads = check_threads(threads)
@@ -153,16 +155,16 @@ class SparseHierarchyPasses:
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
-    def divergence(self, Z: Floats, other: Any, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         mu, share = self.probabilities(Z)
         t = self.trellis
         some = np.flatnonzero(share * mu[t.parent] > 0.0)
-        words = (t.words[side[some]] for side in (t.parent, t.left, t.right))
-        theirs = other.split_log_shares(*words, other_Z)
+        P, L, R = (t.words[side[some]] for side in (t.parent, t.left, t.right))
+        theirs = other.split_log_shares(P, L, R, other_Z)
         return float((mu[t.parent[some]] * share[some] * (np.log(share[some]) - theirs)).sum())
 
-    def split_log_shares(self, parent: Any, left: Any, right: Any, Z: Floats) -> Floats:
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent; −inf if it is not there."""
         at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (parent, left)))
         out = np.full(len(at), -np.inf)
@@ -188,12 +190,21 @@ class SparseHierarchyPasses:
         at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (union, as_words(lower, self.n))))
         return np.where(at >= 0, self.log_psi[at], -np.inf) if len(at) else np.empty(0)
 
-    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
-        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+    def pair_sums(self, values: Floats) -> Floats:
+        """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
+        out = self._pairs()
+        kernels.add_together(self.n, self.trellis.words, values, out)
+        return out + np.triu(out, 1).T
+
+    def _pairs(self) -> Floats:
         what = f"the matrix of all pairs of {self.n:,} leaves"
         require_memory(what, 8 * self.n**2, self._max_memory, "Ask for the clusters that matter")
+        return np.zeros((self.n, self.n))
+
+    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
         mu, share = self.probabilities(Z)
-        out = np.zeros((self.n, self.n))
+        out = self._pairs()
         t = self.trellis
         kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * t.sizes[t.parent] * share, out)
         out += out.T

@@ -15,7 +15,16 @@ import numpy as np
 from palmette._jit import inline, kernel
 from palmette.numeric import exponential, unit_draw
 
-__all__ = ["add_separated", "draw_splits", "find_splits", "inside", "maximum", "member_list", "outside", "statistics"]
+__all__ = [
+    "add_separated",
+    "add_together",
+    "draw_splits",
+    "inside",
+    "maximum",
+    "member_list",
+    "outside",
+    "statistics",
+]
 
 
 @kernel
@@ -165,12 +174,12 @@ def add_separated(n, words, left, right, values, out):
 
 
 @kernel
-def find_splits(offsets, left, parents, lefts, out):
-    """out[i] = the split of parents[i] whose left part is lefts[i], −1 if it is not listed; left parts increase."""
-    for i in range(out.size):
-        out[i] = -1
-        if parents[i] >= 0 and lefts[i] >= 0:
-            a, b = offsets[parents[i]], offsets[parents[i] + 1]
-            at = a + np.searchsorted(left[a:b], lefts[i])
-            if at < b and left[at] == lefts[i]:
-                out[i] = at
+def add_together(n, words, values, out):
+    """out[i, j] += values[c] for every cluster c and every pair i ≤ j of its leaves."""
+    members = np.empty(n, np.int64)
+    for c in range(values.size):
+        if values[c] != 0.0:
+            m = member_list(words[c], members)
+            for x in range(m):
+                for y in range(x, m):
+                    out[members[x], members[y]] += values[c]

@@ -18,17 +18,19 @@ from palmette.labels import align_labels, leaf_index, leaf_numbers, read_cluster
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.evaluate import node_log_potentials
 from palmette.partition import Partition
-from palmette.recursions.partitions.sparse import count_paths, is_closed, list_nodes
 from palmette.trellis.partitions.families import (
     Keys,
     as_bounds,
     cluster_keys,
     collect,
     find_clusters,
+    is_closed,
     leaf_order,
+    list_nodes,
     ragged,
 )
-from palmette.trellis.partitions.remainders import Paths, interval_paths, remainder_paths
+from palmette.trellis.partitions.paths import Paths, count_paths
+from palmette.trellis.partitions.remainders import interval_paths, remainder_paths
 
 __all__ = ["PartitionTrellis"]
 
