@@ -248,7 +248,7 @@ def test_identical_rows_ask_for_a_leaf_variance():
         ({"proposal": "post"}, ValueError, "proposal is 'post'; give one of"),
         ({"resampling": "none"}, ValueError, "resampling is 'none'"),
         ({"n_particles": 0}, ValueError, "n_particles is 0"),
-        ({"n_particles": 2.5}, ValueError, "n_particles is 2.5"),
+        ({"n_particles": 2.5}, TypeError, "n_particles must be an integer"),
         ({"resample_below": 2.0}, ValueError, "resample_below is 2.0"),
         ({"labels": ["a"]}, ValueError, "1 labels were given for 2 leaves"),
         ({"process": "brownian"}, TypeError, "expected a process"),
