@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ __all__ = [
     "as_integers",
     "branch_values",
     "check_beta",
+    "check_choice",
     "check_finite_total",
     "check_integer",
     "check_matrix",
+    "check_non_negative",
     "check_points",
     "check_positive",
     "check_whole",
@@ -77,6 +80,30 @@ def check_positive(name: str, value: float, otherwise: str = "") -> float:
     if not 0 < value < np.inf:
         raise ValueError(f"{name} is {value}; give a positive number{otherwise}")
     return float(value)
+
+
+def check_non_negative(name: str, value: float) -> float:
+    """A finite number of at least 0.
+
+    >>> check_non_negative("leaf_variance", 0)
+    0.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not 0 <= value < np.inf:
+        raise ValueError(f"{name} is {value}; it must be finite and at least 0")
+    return float(value)
+
+
+def check_choice(name: str, given: object, choices: Iterable[object], otherwise: str = "") -> None:
+    """One of a few; `otherwise` says what else would do.
+
+    >>> check_choice("rule", "rate2", ("rate1", "max-prob"))
+    Traceback (most recent call last):
+    ValueError: rule is 'rate2'; give one of 'rate1', 'max-prob'
+    """
+    if given not in (accepted := tuple(choices)):
+        raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, accepted))}{otherwise}")
 
 
 def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
