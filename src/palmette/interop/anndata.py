@@ -115,8 +115,7 @@ def _scanpy_form(linkage: Floats, categories: Sequence[str]) -> dict[str, Any]:
 def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:
     rows = hierarchy.cut_order[::-1]  # as in the linkage
     if not isinstance(clustering, Hierarchy):
-        named = [[hierarchy.labels[leaf] for leaf in cluster] for cluster in hierarchy.clusters()]
-        return np.array([clustering.cluster_probability(named[node]) for node in rows])
+        return np.asarray(clustering.support(hierarchy).support)[rows]
     return np.full(len(rows), np.nan) if hierarchy.support is None else hierarchy.support[rows]
 
 

@@ -24,19 +24,15 @@ _FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1
 def with_shown_support(hierarchy: Any, support: Any = None) -> Hierarchy:
     """The hierarchy to draw; its support, if it has any, is what is written at its clusters. A leaf is always there."""
     if not isinstance(hierarchy, Hierarchy):
-        if not hasattr(hierarchy, "map") or not hasattr(hierarchy, "cluster_probability"):
+        if not hasattr(hierarchy, "map") or not hasattr(hierarchy, "support"):
             raise TypeError(f"expected a Hierarchy, or a posterior over hierarchies, not {hierarchy!r}")
         best = hierarchy.map()
         if not isinstance(best, Hierarchy):
             raise TypeError(f"{hierarchy!r} is over partitions; heatmap_with_dendrogram and alternatives show those")
         return with_shown_support(best, hierarchy if support is None else support)
-    if hasattr(support, "cluster_probability"):
-        values = np.full(hierarchy.n_nodes, np.nan)
-        for node in range(hierarchy.n_leaves, hierarchy.n_nodes - 1):
-            start, stop = hierarchy.intervals[node]
-            names = [hierarchy.labels[leaf] for leaf in hierarchy.leaf_order[start:stop]]
-            values[node] = support.cluster_probability(names)
-        return hierarchy.with_support(values)
+    if callable(getattr(support, "support", None)):
+        is_open = (hierarchy.sizes > 1) & (hierarchy.sizes < hierarchy.n_leaves)
+        return hierarchy.with_support(np.where(is_open, support.support(hierarchy).support, np.nan))
     shown = hierarchy if support is None else hierarchy.with_support(support)
     return shown if shown.support is None else shown.with_support(np.where(shown.sizes > 1, shown.support, np.nan))
 

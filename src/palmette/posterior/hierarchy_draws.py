@@ -8,6 +8,8 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
+from palmette.labels import align_labels
 from palmette.posterior.consensus import consensus, hierarchy_of_masks
 from palmette.posterior.draws import DrawSequence
 from palmette.posterior.tables import ClusterRow, Table, member_table
@@ -57,12 +59,13 @@ class Draws(DrawSequence[Hierarchy]):
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The share of the draws in which `cluster` (leaf indices or labels) occurs."""
-        mask = cluster_mask(cluster, self.labels)
-        self._require_some()
-        if mask.bit_count() == 1:
-            return 1.0
-        masks, shares = self._shares()
-        return float(dict(zip(masks, shares, strict=True)).get(mask, 0.0))
+        return self._share_by_mask().get(cluster_mask(cluster, self.labels), 0.0)
+
+    def support(self, hierarchy: Hierarchy) -> Hierarchy:
+        """The same hierarchy, binary or not, with the share of the draws that have each of its clusters as support."""
+        share = self._share_by_mask()
+        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        return hierarchy.with_support([share.get(mask, 0.0) for mask in masks])
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, in at least this share of the draws, most frequent first."""
@@ -75,6 +78,12 @@ class Draws(DrawSequence[Hierarchy]):
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The hierarchy of the clusters in more than this share of the draws."""
         return consensus(*self._shares(), self.labels, threshold)
+
+    def _share_by_mask(self) -> dict[int, float]:
+        masks, shares = self._shares()
+        return dict.fromkeys((1 << leaf for leaf in range(self.n_leaves)), 1.0) | dict(
+            zip(masks, shares.tolist(), strict=True)
+        )
 
     def _shares(self) -> tuple[list[int], Floats]:
         # The clusters of two leaves or more that occur, as increasing masks, and in which share of the draws.

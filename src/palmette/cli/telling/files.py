@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import palmette as pal
 from palmette._extras import require
 
@@ -89,9 +91,9 @@ class Files:
         return [name for name in vars(self).values() if name is not None]
 
 
-def with_support(hierarchy: pal.Hierarchy, posterior: Any) -> pal.Hierarchy:
-    """The hierarchy with the probability of each of its clusters as support."""
-    support = [round(float(posterior.cluster_probability(cluster)), 6) for cluster in hierarchy.clusters()]
+def with_support(hierarchy: pal.Hierarchy, posterior: pal.HierarchyPosterior | pal.Draws) -> pal.Hierarchy:
+    """The hierarchy with the probability of each of its clusters as support, as it is written: to six digits."""
+    support = np.round(np.asarray(posterior.support(hierarchy).support), 6)
     lengths = hierarchy.branch_lengths
     return pal.Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, branch_lengths=lengths, support=support)
 
