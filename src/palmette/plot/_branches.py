@@ -24,7 +24,7 @@ _FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1
 def with_shown_support(hierarchy: Any, support: Any = None) -> Hierarchy:
     """The hierarchy to draw; its support, if it has any, is what is written at its clusters. A leaf is always there."""
     if not isinstance(hierarchy, Hierarchy):
-        if not hasattr(hierarchy, "map") or not hasattr(hierarchy, "support"):
+        if not hasattr(hierarchy, "map") or not hasattr(hierarchy, "cluster_probability"):
             raise TypeError(f"expected a Hierarchy, or a posterior over hierarchies, not {hierarchy!r}")
         best = hierarchy.map()
         if not isinstance(best, Hierarchy):
