@@ -1,6 +1,12 @@
 """Fixed examples: the same inputs on every machine and in every run. Of the slow tests, one in three is run."""
 
+import gc
+
 from hypothesis import HealthCheck, settings
+
+# A compilation makes many objects that live on: looking through them for garbage as often as Python does takes a tenth
+# of all the time.
+gc.set_threshold(100_000, 20, 100)
 
 settings.register_profile(
     "fixed",

@@ -6,12 +6,14 @@ import re
 
 import numpy as np
 import pytest
+from numba import float64, int64
 from numba.core.dispatcher import Dispatcher
 
 from palmette import _jit
-from palmette._jit import as_compiled, inline, kernel, specialise, specialise_inline
+from palmette._jit import as_compiled, inline, kernel, reduction, specialise, specialise_inline
 from palmette.models import Dasgupta, SplitModel, Uniform
 from palmette.models.features import feature_loader, subset_features
+from palmette.numeric import largest
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.recursions.hierarchies.inside import solve_all
 from palmette.recursions.hierarchies.separable import combine_level
@@ -57,6 +59,24 @@ def test_a_users_function_is_never_cached_on_disk():
     foreign(1.0)
     assert foreign.stats.cache_path is None
     assert not foreign.stats.cache_hits
+
+
+def test_a_part_lies_on_disk_under_a_name_of_its_own_if_it_is_the_packages():
+    quick, ordered = (make(largest.py_func) for make in (reduction, inline))
+    for part in (quick, ordered):
+        part.compile((float64[::1], int64))
+        assert part.stats.cache_path
+        assert _jit._source_digest("palmette.numeric") in part._cache._impl.filename_base
+    assert quick._cache._impl.filename_base != ordered._cache._impl.filename_base
+    assert largest.py_func.__qualname__ == "largest"
+    double.compile((float64,))
+    assert double.stats.cache_path is None
+
+
+def test_a_part_that_is_called_from_python_gives_what_it_gives_in_a_kernel():
+    assert double.targetoptions["no_cpython_wrapper"]
+    assert double(3.0) == 6.0
+    assert largest(np.array([1.0, 4.0, 2.0, 9.0]), 3) == 4.0
 
 
 def kernels_of_the_package():

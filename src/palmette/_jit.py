@@ -5,10 +5,14 @@ in another file nor a different function behind the same global name. So the nam
 a digest of its own file and of all that this one imports from the package, directly or not, and a *template* (a plain
 function that calls names it does not define, such as ``log_psi``) becomes a kernel of its own name for each set of
 functions put in for them, whose files are part of the digest too.
+
+Most of the time of a compilation goes into the *parts* of kernels, small functions that are always inlined. So they lie
+on disk as well, for the next kernel that is made of them, and have none of the wrappers that Numba gives to a function.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
@@ -19,13 +23,19 @@ from typing import Any
 
 import numba
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
 
 __all__ = ["as_compiled", "inline", "is_ours", "kernel", "reduction", "specialise", "specialise_inline"]
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-
+# Nobody asks for the address of a compiled function, which is what a wrapper for C would be for.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+    "no_cfunc_wrapper": True,
+}
 
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -68,12 +78,43 @@ def _modules(function: Any) -> tuple[str, ...]:
 
 
 def _compile(function: Callable[..., Any], name: str) -> Any:
-    function.__name__ = name
-    function.__qualname__ = f"{name}_{_source_digest(*_modules(function))}"
-    try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # no writable place for a cache anywhere
-        return numba.njit(**_OPTIONS)(function)
+    function.__name__ = function.__qualname__ = name
+    compiled = numba.njit(**_OPTIONS)(function)
+    _cache_on_disk(compiled)
+    return compiled
+
+
+def _cache_on_disk(compiled: Any) -> None:
+    function = compiled.py_func
+    function.__qualname__ += f"_{_source_digest(*_modules(function))}"
+    with contextlib.suppress(RuntimeError):  # no writable place for a cache anywhere
+        compiled.enable_caching()
+
+
+class _Part(CPUDispatcher):  # type: ignore[misc]
+    """A function that only kernels call, and that is always made part of them: on disk if it is ours."""
+
+    def compile(self, sig: Any) -> Any:
+        if not self.overloads and _all_ours(self.py_func):
+            name = self.py_func.__qualname__  # kernels that it is put into are called by this
+            self.py_func.__qualname__ += "_part_" + "_".join(sorted(self.targetoptions["fastmath"]))
+            _cache_on_disk(self)
+            self.py_func.__qualname__ = name
+        return super().compile(sig)
+
+    def __call__(self, *args: Any) -> Any:
+        return _callable(self)(*args)
+
+
+def _part(function: Callable[..., Any], options: dict[str, Any]) -> _Part:
+    # Without what Numba wraps around a function for calls from Python: as much work as a small function itself.
+    more = {"nopython": True, "forceinline": True, "no_cpython_wrapper": True}
+    return _Part(function, targetoptions={**options, **more})
+
+
+@functools.cache
+def _callable(part: _Part) -> Any:
+    return CPUDispatcher(part.py_func, targetoptions={**part.targetoptions, "no_cpython_wrapper": False})
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -83,12 +124,12 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def inline(function: Callable[..., Any]) -> Any:
     """A compiled function that only kernels call, and that is always made part of them."""
-    return numba.njit(forceinline=True, **_OPTIONS)(function)
+    return _part(function, _OPTIONS)
 
 
 def reduction(function: Callable[..., Any]) -> Any:
     """Like `inline`, for a loop that reduces an array: here, and only here, LLVM may choose the order of a sum."""
-    return numba.njit(forceinline=True, **{**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})(function)
+    return _part(function, {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})
 
 
 @functools.cache
@@ -101,7 +142,7 @@ def as_compiled(function: Callable[..., Any]) -> Any:
         return inline(function)
     if function.targetoptions.get("forceinline"):
         return function
-    return numba.jit(**{**function.targetoptions, "nopython": True, "forceinline": True})(function.py_func)
+    return _part(function.py_func, function.targetoptions)
 
 
 def is_ours(function: Any) -> bool:
@@ -139,5 +180,5 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
 
 @functools.cache
 def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
-    """Like `specialise`, for a part of other kernels: always inlined, with no cache of its own."""
+    """Like `specialise`, for a part of other kernels: always inlined."""
     return inline(_fill(template, functions))

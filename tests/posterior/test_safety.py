@@ -279,9 +279,10 @@ def run(script, **options):
 
 INTERRUPTED = """
     import numpy as np
-    from palmette import HierarchyPosterior
+    from palmette import HierarchyPosterior, progress
     from palmette.models import Dasgupta, Ginkgo
 
+    progress._PATIENCE = 0.2
     rng = np.random.default_rng(0)
     if {general}:
         momenta = rng.normal(size=({n}, 4))

@@ -452,8 +452,9 @@ INTERRUPTED = """
     import numpy as np
     from palmette.models import Dasgupta
     from palmette.search import refine
-    from palmette import Hierarchy
+    from palmette import Hierarchy, progress
 
+    progress._PATIENCE = 0.2
     n = 300
     w = np.random.default_rng(0).random((n, n))
     merges = np.column_stack((np.concatenate(([0], np.arange(n, 2 * n - 2))), np.arange(1, n)))

@@ -1,4 +1,4 @@
-"""The sparse trellis: it holds the hierarchies made of its splits, and every pass agrees with a slow twin."""
+"""The sparse trellis: it holds the hierarchies made of its splits."""
 
 from __future__ import annotations
 
@@ -10,50 +10,22 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
-import oracle as formulas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import clusters_of, hierarchies_over, members, splits_of
-from random_hierarchies import caterpillar, random_merges
+from random_hierarchies import caterpillar
+from sparse_cases import WORD_EDGES, as_hierarchy, as_splits, listed_splits, mask_of, samples, some_hierarchies
 
 from palmette import Hierarchy, SparseTrellis
-from palmette.models import Dasgupta, SumOfSquares
-from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
-from palmette.recursions.hierarchies import sparse as kernels
-from palmette.trellis.bit_sets import BitSets, as_words, from_words, n_words
+from palmette.trellis.bit_sets import as_words, from_words, n_words
 from palmette.trellis.hierarchies import closing, observed
-from palmette.trellis.hierarchies.closing import all_splits, lowest_leaves
+from palmette.trellis.hierarchies.closing import all_splits
 from palmette.trellis.hierarchies.observed import by_size, observe
-
-WORD_EDGES = [63, 64, 65, 130]
-
-
-def mask_of(cluster) -> int:
-    return sum(1 << leaf for leaf in cluster)
 
 
 def lowest(mask):
     return mask & -mask
-
-
-def split_set(hierarchy) -> frozenset[tuple[int, int]]:
-    return frozenset((mask_of(left), mask_of(right)) for left, right in hierarchy.splits())
-
-
-def interval_hierarchy(n, rng):
-    """Leaves in a row, cut at random places: any two of these share many clusters."""
-    nested = lambda a, b: a if b - a == 1 else (lambda c: (nested(a, c), nested(c, b)))(int(rng.integers(a + 1, b)))  # noqa: E731
-    return Hierarchy.from_nested(nested(0, n), [str(i) for i in range(n)])
-
-
-def some_hierarchies(n, count, seed):
-    rng = np.random.default_rng(seed)
-    return [
-        interval_hierarchy(n, rng) if rng.random() < 0.7 else Hierarchy.from_merges(random_merges(n, rng))
-        for _ in range(count)
-    ]
 
 
 def balanced(n):
@@ -63,16 +35,9 @@ def balanced(n):
     return Hierarchy.from_nested(nested[0], [str(i) for i in range(n)])
 
 
-samples = st.builds(some_hierarchies, st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**16))
 families = st.integers(2, 6).flatmap(
     lambda n: st.tuples(st.just(n), st.sets(st.integers(1, 2**n - 1), max_size=25), st.integers(0, 2**16))
 )
-
-
-def listed_splits(trellis):
-    """(parent, left, right) of every split, as masks."""
-    sides = (trellis.parent, trellis.left, trellis.right)
-    return [tuple(trellis.masks[i] for i in row) for row in zip(*(side.tolist() for side in sides), strict=True)]
 
 
 def assert_well_made(trellis):
@@ -100,12 +65,6 @@ def assert_same(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def as_hierarchy(splits, n):
-    return Hierarchy.from_splits(
-        [(members(left), members(right)) for left, right in splits], [str(i) for i in range(n)]
-    )
-
-
 # What is in it.
 
 
@@ -113,7 +72,7 @@ def as_hierarchy(splits, n):
 def test_an_observed_trellis_holds_the_hierarchies_whose_splits_were_all_seen(sample):
     trellis = SparseTrellis.from_hierarchies(sample)
     assert_well_made(trellis)
-    seen = frozenset().union(*map(split_set, sample))
+    seen = frozenset().union(*map(as_splits, sample))
     assert {(left, right) for _, left, right in listed_splits(trellis)} == seen
     n = trellis.n_leaves
     inside = [h for h in hierarchies_over((1 << n) - 1) if h <= seen]
@@ -130,7 +89,7 @@ def test_a_closed_trellis_holds_the_hierarchies_whose_clusters_were_all_seen(sam
     trellis = SparseTrellis.from_hierarchies(sample, closed=True)
     assert_well_made(trellis)
     n = trellis.n_leaves
-    family = frozenset().union(*(clusters_of(split_set(h), n) for h in sample))
+    family = frozenset().union(*(clusters_of(as_splits(h), n) for h in sample))
     assert set(trellis.masks) == family
     inside = [h for h in hierarchies_over((1 << n) - 1) if clusters_of(h, n) <= family]
     assert trellis.count == len(inside)
@@ -154,7 +113,7 @@ def test_closing_keeps_the_clusters_and_every_split(sample):
 @given(family=families)
 def test_a_trellis_of_clusters_keeps_those_that_some_hierarchy_has(family):
     n, masks, seed = family
-    masks |= clusters_of(split_set(some_hierarchies(n, 1, seed)[0]), n) if seed % 4 else set()
+    masks |= clusters_of(as_splits(some_hierarchies(n, 1, seed)[0]), n) if seed % 4 else set()
     every = masks | {1 << leaf for leaf in range(n)} | {(1 << n) - 1}
     inside = [clusters_of(h, n) for h in hierarchies_over((1 << n) - 1) if clusters_of(h, n) <= every]
     make = lambda: SparseTrellis.from_clusters([members(m) for m in masks], [str(i) for i in range(n)])  # noqa: E731
@@ -374,7 +333,7 @@ def test_closing_across_words_matches_the_definition(n):
     stray = {mask_of(np.flatnonzero(rng.random(n) < 0.5).tolist()) for _ in range(50)} - {0}
     extended = trellis.extended(stray)
     assert set(listed_splits(extended)) == slow_closing({*trellis.masks, *stray}, n)
-    assert set(listed_splits(trellis)) == {(L | R, L, R) for h in sample for L, R in split_set(h)}
+    assert set(listed_splits(trellis)) == {(L | R, L, R) for h in sample for L, R in as_splits(h)}
     assert_well_made(extended)
 
 
@@ -448,41 +407,6 @@ def test_wrong_clusters_are_named():
         SparseTrellis.from_clusters([["a", "b"]], list("abcd"))
 
 
-# Bit sets.
-
-
-@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.integers(1, 2**n - 1), max_size=30))))
-def test_masks_and_words_are_the_same(given_masks):
-    n, masks = given_masks
-    words = as_words(masks, n)
-    assert words.shape == (len(masks), -(-n // 64))
-    assert from_words(words) == masks
-    assert [masks[i] for i in by_size(words)] == sorted(masks, key=lambda m: (m.bit_count(), m))
-    np.testing.assert_array_equal(lowest_leaves(words), [lowest(m).bit_length() - 1 for m in masks])
-    room = np.empty(n, np.int64)
-    for mask, row in zip(masks, words, strict=True):
-        count = kernels.member_list(row, room)
-        assert tuple(room[:count]) == members(mask)
-
-
-@settings(max_examples=25)
-@given(
-    width=st.integers(1, 4), seed=st.integers(0, 999), rounds=st.integers(1, 5), spread=st.sampled_from([3, 50, 2**62])
-)
-def test_bit_sets_are_numbered_as_they_come(width, seed, rounds, spread):
-    rng = np.random.default_rng(seed)
-    sets, known = BitSets(width), {}
-    for _ in range(rounds):
-        rows = rng.integers(0, spread, (700, width), dtype=np.uint64)
-        expected = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
-        assert sets.insert(rows).tolist() == expected
-        assert len(sets) == len(known)
-        assert [tuple(row) for row in sets.words.tolist()] == list(known)
-        wanted = np.concatenate([rows[:50], rng.integers(0, spread, (50, width), dtype=np.uint64)])
-        assert sets.find(wanted).tolist() == [known.get(tuple(row), -1) for row in wanted.tolist()]
-    assert sets.insert(np.empty((0, width), np.uint64)).tolist() == []
-
-
 @settings(max_examples=50)
 @given(sample=samples, seed=st.integers(0, 99))
 def test_observed_splits_carry_the_weight_of_the_hierarchies_that_have_them(sample, seed):
@@ -490,13 +414,13 @@ def test_observed_splits_carry_the_weight_of_the_hierarchies_that_have_them(samp
     seen = observe(sample, weights)
     total: Counter[tuple[int, int]] = Counter()
     for h, weight in zip(sample, weights, strict=True):
-        total.update(dict.fromkeys(split_set(h), weight))
+        total.update(dict.fromkeys(as_splits(h), weight))
     masks = from_words(seen.words)
     found = {
         (masks[left], masks[right]): weight
         for left, right, weight in zip(seen.left, seen.right, seen.weight, strict=True)
     }
-    assert found == {split: total[split] for h in sample for split in split_set(h)}
+    assert found == {split: total[split] for h in sample for split in as_splits(h)}
     assert observe(sample).weight.sum() == len(sample) * (seen.words[-1, 0].item().bit_count() - 1)
 
 
@@ -516,126 +440,6 @@ def test_wrong_weights_are_refused(weights, message):
         observe(some_hierarchies(4, 2, seed=0), weights)
 
 
-# Passes.
-
-
-class Twin:
-    """The recursions as they are written, over Python integers and dictionaries."""
-
-    def __init__(self, n, splits):
-        self.root = (1 << n) - 1
-        self.splits: dict[int, list[tuple[int, int, float]]] = {}
-        for (P, L, R), value in splits.items():
-            self.splits.setdefault(P, []).append((L, R, value))
-        self.parents = sorted(self.splits, key=int.bit_count)
-        self.Z = {1 << leaf: 0.0 for leaf in range(n)}
-        self.M = dict(self.Z)
-        self.count = dict.fromkeys(self.Z, 1)
-        for P in self.parents:
-            self.Z[P] = self._log_sum([value + self.Z[L] + self.Z[R] for L, R, value in self.splits[P]])
-            self.M[P] = max(value + self.M[L] + self.M[R] for L, R, value in self.splits[P])
-            self.count[P] = sum(self.count[L] * self.count[R] for L, R, value in self.splits[P] if value > -np.inf)
-        self.mu = dict.fromkeys(self.Z, 0.0) | {self.root: 1.0}
-        self.share = {}
-        for P in reversed(self.parents):
-            for L, R, value in self.splits[P]:
-                share = math.exp(value + self.Z[L] + self.Z[R] - self.Z[P]) if self.Z[P] > -np.inf else 0.0
-                self.share[P, L, R] = share
-                self.mu[L] += self.mu[P] * share
-                self.mu[R] += self.mu[P] * share
-
-    @staticmethod
-    def _log_sum(values):
-        top = max(values)
-        return top if top == -np.inf else top + math.log(math.fsum(math.exp(value - top) for value in values))
-
-    @property
-    def entropy(self):
-        return -math.fsum(self.mu[s[0]] * p * math.log(p) for s, p in self.share.items() if p > 0.0)
-
-    def lca_sizes(self, n):
-        out = np.eye(n)
-        for (P, L, R), share in self.share.items():
-            for i, j in itertools.product(members(L), members(R)):
-                out[[i, j], [j, i]] += self.mu[P] * share * P.bit_count()
-        return out
-
-
-def random_potentials(trellis, seed, forbidden):
-    rng = np.random.default_rng(seed)
-    values = 3.0 * rng.normal(size=trellis.n_splits)
-    values[rng.random(len(values)) < forbidden] = -np.inf
-    return values
-
-
-@pytest.mark.parametrize("forbidden", [0.0, 0.1, 0.95])
-@pytest.mark.parametrize("n", [2, 5, 9, 40, *WORD_EDGES])
-def test_passes_match_their_slow_twins(n, forbidden):
-    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 8, seed=n), closed=n % 2 == 0)
-    log_psi = random_potentials(trellis, n, forbidden)
-    if forbidden < 0.5:  # one hierarchy is left whole
-        log_psi[trellis.find_hierarchy(some_hierarchies(n, 1, seed=n)[0])] = -1.5
-    splits = (n, trellis.offsets, trellis.left, trellis.right, log_psi)
-    Z, M, mu = (np.full(trellis.n_clusters, np.nan) for _ in range(3))
-    share = np.full(trellis.n_splits, np.nan)
-    kernels.inside(*splits, Z)
-    kernels.maximum(*splits, M)
-    twin = Twin(n, dict(zip(listed_splits(trellis), log_psi.tolist(), strict=True)))
-    np.testing.assert_allclose(Z, [twin.Z[m] for m in trellis.masks], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(M, [twin.M[m] for m in trellis.masks], rtol=1e-12, atol=1e-12)
-    assert trellis.count_possible(log_psi > -np.inf) == twin.count[twin.root]
-    kernels.outside(*splits, Z, mu, share)
-    if Z[-1] == -np.inf:
-        return
-    np.testing.assert_allclose(mu, [twin.mu[m] for m in trellis.masks], rtol=1e-10, atol=1e-14)
-    np.testing.assert_allclose(share, [twin.share[s] for s in listed_splits(trellis)], rtol=1e-10, atol=1e-14)
-    assert mu.max() <= 1.0
-    assert (mu[:n] == 1.0).all()
-    separated = np.zeros((n, n))
-    kernels.add_separated(
-        n, trellis.words, trellis.left, trellis.right, (mu * trellis.sizes)[trellis.parent] * share, separated
-    )
-    np.testing.assert_allclose(separated + separated.T + np.eye(n), twin.lca_sizes(n), rtol=1e-10)
-
-
-@pytest.mark.parametrize("n", [5, 70])
-def test_draws_follow_the_shares_of_the_splits(n):
-    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 6, seed=2))
-    log_psi = random_potentials(trellis, 1, 0.0)
-    Z = np.empty(trellis.n_clusters)
-    kernels.inside(n, trellis.offsets, trellis.left, trellis.right, log_psi, Z)
-    size = 4000
-    out, log_potential = np.empty((size, n - 1), np.int64), np.empty(size)
-    fixed = (n, trellis.offsets, trellis.left, trellis.right, log_psi, Z, np.uint64(5), out, log_potential)
-    for first in range(0, size, 1000):
-        kernels.draw_splits(*fixed, first, first + 1000)
-    np.testing.assert_allclose(log_potential, log_psi[out].sum(axis=1), rtol=1e-12)
-    assert (np.diff(out, axis=1) > 0).all()
-    for row in out[:20]:  # each is a hierarchy: every cluster but the root is a part once
-        parts = np.concatenate([trellis.left[row], trellis.right[row]])
-        assert sorted([*parts, trellis.n_clusters - 1]) == sorted([*trellis.parent[row], *range(n)])
-    twin = Twin(n, dict(zip(listed_splits(trellis), log_psi.tolist(), strict=True)))
-    expected = np.array([twin.mu[s[0]] * twin.share[s] for s in listed_splits(trellis)])
-    found = np.bincount(out.ravel(), minlength=trellis.n_splits) / size
-    assert (np.abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / size) + 1e-12).all()
-
-
-@pytest.mark.parametrize("n", [3, 8, 64, 65, 130])
-def test_statistics_are_sums_over_members_and_pairs(n):
-    rng = np.random.default_rng(n)
-    trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 5, seed=n))
-    additive, pairwise = rng.normal(size=(n, 3)), rng.normal(size=(2, n, n))
-    pairwise += pairwise.transpose(0, 2, 1)
-    sums, pairs = np.zeros((trellis.n_clusters, 3)), np.zeros((trellis.n_clusters, 2))
-    splits = (trellis.offsets, trellis.left, trellis.right)
-    kernels.statistics(n, trellis.words, trellis.sizes, *splits, additive, pairwise, sums, pairs)
-    for i in range(trellis.n_clusters):
-        leaves = list(trellis.members(i))
-        np.testing.assert_allclose(sums[i], additive[leaves].sum(axis=0), atol=1e-10)
-        block = pairwise[:, leaves][:, :, leaves]
-        np.testing.assert_allclose(pairs[i], np.triu(block, 1).sum(axis=(1, 2)), atol=1e-9)
-
-
 @pytest.mark.parametrize("n", [4, 7, 70])
 def test_splits_are_found_by_parent_and_left_part(n):
     trellis = SparseTrellis.from_hierarchies(some_hierarchies(n, 6, seed=n))
@@ -643,30 +447,6 @@ def test_splits_are_found_by_parent_and_left_part(n):
     pairs = np.array([*known, *np.random.default_rng(0).integers(-1, trellis.n_clusters, (300, 2))])
     found = trellis.find_splits(*pairs.T.copy())
     assert found.tolist() == [known.get(tuple(pair), -1) for pair in pairs.tolist()]
-
-
-@pytest.mark.parametrize("n", [6, *WORD_EDGES])
-@pytest.mark.parametrize("kind", ["sum of squares", "Dasgupta"])
-def test_a_model_on_many_leaves_matches_the_slow_twin(n, kind):
-    rng = np.random.default_rng(n)
-    sample = [h.aligned_to([str(i) for i in rng.permutation(n)]) for h in some_hierarchies(n, 6, seed=n)]
-    w = np.triu(rng.random((n, n)), 1)
-    x, w = rng.normal(size=(n, 2)), w + w.T
-    model = SumOfSquares(x, 0.3) if kind == "sum of squares" else Dasgupta(w, 0.01)
-    log_psi = formulas.sum_of_squares(x, 0.3) if kind == "sum of squares" else formulas.dasgupta(w, 0.01)
-    passes = SparseHierarchyPasses(model, SparseTrellis.from_hierarchies(sample), HierarchyConditions(model.labels))
-    trellis = passes.trellis
-    assert trellis.labels == model.labels
-    values = {(P, L, R): log_psi(members(L), members(R)) for P, L, R in listed_splits(trellis)}
-    np.testing.assert_allclose(passes.log_psi, list(values.values()), rtol=1e-9, atol=1e-9)
-    twin, Z = Twin(n, values), passes.inside()
-    assert Z[-1] == pytest.approx(twin.Z[twin.root], rel=1e-12)
-    assert passes.maximum()[-1] == pytest.approx(twin.M[twin.root], rel=1e-12)
-    mu = passes.outside(Z)
-    np.testing.assert_allclose(mu, [twin.mu[m] for m in trellis.masks], rtol=1e-8, atol=1e-12)
-    assert passes.entropy(Z, mu) == pytest.approx(twin.entropy, rel=1e-8, abs=1e-10)
-    assert passes.count() == twin.count[twin.root]
-    np.testing.assert_allclose(passes.expected_lca_sizes(Z, mu), twin.lca_sizes(n), rtol=1e-8)
 
 
 def test_all_splits_drop_what_no_hierarchy_has():
