@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracle import members
 
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitModel, SumOfSquares, Uniform
-from palmette.models.bounds import dasgupta_bound, never_gains, upper_bounds
+from palmette.models.bounds import dasgupta_bound, upper_bounds
 from palmette.models.ginkgo import _Literal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 
@@ -303,7 +303,7 @@ def test_a_model_that_changes_its_log_potential_loses_the_bound():
     for model in (Shifted(particles(rng, 5), 1.5), Doubled(symmetric(rng.random, 5))):
         assert model.bound is None
         assert (upper_bounds(model, large_clusters(5)) == np.inf).all()
-        assert not never_gains(model)
+        assert not model.never_gains
 
 
 def test_a_separable_model_has_no_score_of_its_own():
@@ -341,13 +341,13 @@ def test_no_clusters_have_no_bounds():
 def test_where_nothing_is_gained_no_split_has_a_positive_log_potential(seed):
     for kind, make in MODELS.items():
         model = make(np.random.default_rng(seed), 4)
-        if never_gains(model):
+        if model.never_gains:
             assert (FullHierarchyPasses(model).maximum()[1:] <= 1e-12).all(), kind
 
 
 def test_what_is_known_to_gain_nothing():
     w = symmetric(np.random.default_rng(3).random, 4)
     for model in (Uniform(4), Dasgupta(w), Correlation(w - 0.5), SumOfSquares(w)):
-        assert never_gains(model)
+        assert model.never_gains
     for model in (Dasgupta(w - 0.5), Ginkgo(particles(np.random.default_rng(0), 4), 1.0, 1.0)):
-        assert not never_gains(model)
+        assert not model.never_gains

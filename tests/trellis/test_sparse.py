@@ -18,7 +18,9 @@ from oracle import clusters_of, hierarchies_over, members, splits_of
 from random_hierarchies import caterpillar, random_merges
 
 from palmette import Hierarchy, SparseTrellis
+from palmette.clusters import member_list
 from palmette.models import Dasgupta, SumOfSquares
+from palmette.models.evaluate import trellis_statistics
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.recursions.hierarchies import sparse as kernels
@@ -461,7 +463,7 @@ def test_masks_and_words_are_the_same(given_masks):
     np.testing.assert_array_equal(lowest_leaves(words), [lowest(m).bit_length() - 1 for m in masks])
     room = np.empty(n, np.int64)
     for mask, row in zip(masks, words, strict=True):
-        count = kernels.member_list(row, room)
+        count = member_list(row, room)
         assert tuple(room[:count]) == members(mask)
 
 
@@ -628,7 +630,7 @@ def test_statistics_are_sums_over_members_and_pairs(n):
     pairwise += pairwise.transpose(0, 2, 1)
     sums, pairs = np.zeros((trellis.n_clusters, 3)), np.zeros((trellis.n_clusters, 2))
     splits = (trellis.offsets, trellis.left, trellis.right)
-    kernels.statistics(n, trellis.words, trellis.sizes, *splits, additive, pairwise, sums, pairs)
+    trellis_statistics(n, trellis.words, trellis.sizes, *splits, additive, pairwise, sums, pairs)
     for i in range(trellis.n_clusters):
         leaves = list(trellis.members(i))
         np.testing.assert_allclose(sums[i], additive[leaves].sum(axis=0), atol=1e-10)

@@ -29,7 +29,6 @@ __all__ = [
     "correlation_bound",
     "dasgupta_bound",
     "least_sums",
-    "never_gains",
     "sum_of_squares_bound",
     "turn_into_shares",
     "uniform_bound",
@@ -238,12 +237,6 @@ def correlation_bound(theta, n, members, additive, pairwise):
 def bound_of(model: SplitModel) -> Any:
     """The model's compiled bound, or one that is always +inf."""
     return _unbounded if model.bound is None else model.bound
-
-
-def never_gains(model: SplitModel) -> bool:
-    """Whether log ψ ≤ 0 is known for every split, so that M(C) ≤ 0 for every cluster."""
-    costs = (correlation_bound, sum_of_squares_bound, uniform_bound)
-    return model.bound in costs or (model.bound is dasgupta_bound and bool(model.pairwise.min() >= 0.0))
 
 
 def _evaluate(theta, n, offsets, members, additive, pairwise, out):

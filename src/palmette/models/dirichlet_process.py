@@ -89,7 +89,7 @@ class DirichletProcess(ClusterModel):
         return self._likelihood
 
     @property
-    def log_evidence_offset(self) -> float:
+    def log_evidence_offset(self) -> float:  # type: ignore[override]
         """log Γ(α) − log Γ(α + n): what is added to log Z to give the log evidence."""
         return -float(log_rising([self._concentration], self.n_leaves)[0, -1])
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 
-__all__ = ["LazyBest", "best_masks"]
+__all__ = ["LazyBest", "best_masks", "best_splits"]
 
 
 class _Opened:
@@ -129,15 +129,23 @@ class LazyBest:
         return masks
 
 
-def best_masks(trellis: Any, M: Floats) -> list[int]:
-    """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
-    masks = []
-    stack = [trellis.root]
+def best_splits(trellis: Any, M: Floats) -> tuple[Ints, Ints]:
+    """The clusters of two leaves or more of the best hierarchy, given `maximum`, and which of its splits each has.
+
+    Ties: the lowest left part.
+    """
+    found, stack = [], [trellis.root]
     while stack:
         cluster = stack.pop()
         if trellis.sizes[cluster] > 1:
-            masks.append(trellis.mask_of(cluster))
             left, right, values = trellis.splits(cluster, M)
             best = int(np.argmax(values))
+            found.append((cluster, best))
             stack += [int(left[best]), int(right[best])]
-    return masks
+    clusters, which = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return clusters, which
+
+
+def best_masks(trellis: Any, M: Floats) -> list[int]:
+    """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
+    return [trellis.mask_of(cluster) for cluster in best_splits(trellis, M)[0].tolist()]

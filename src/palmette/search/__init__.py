@@ -8,12 +8,12 @@ from palmette.search.bayesian import BayesianFound, bayesian
 from palmette.search.beam import beam
 from palmette.search.coverage import uncovered
 from palmette.search.cuts import best_cut
+from palmette.search.exact_or_sparse import posterior
+from palmette.search.found import Found, FoundPartition
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.perturb import perturb_and_map
-from palmette.search.posterior import posterior
 from palmette.search.refine import refine
-from palmette.search.result import Found, FoundPartition
 
 __all__ = [
     "BayesianFound",

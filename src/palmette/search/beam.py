@@ -15,7 +15,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Indices
 from palmette.hierarchy import Hierarchy
-from palmette.models.split_function import SplitFunction, require_masks
+from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
@@ -30,8 +30,8 @@ from palmette.search.forests import (
     offer,
     single_leaves,
 )
+from palmette.search.found import Found
 from palmette.search.ranking import ranking
-from palmette.search.result import Found
 
 __all__ = ["beam"]
 
@@ -67,14 +67,10 @@ def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | No
     >>> found.hierarchy, found.log_potential
     (Hierarchy.from_newick('((0,1),2);'), -12.0)
     """
-    if isinstance(model, SplitModel):
-        extension = _compiled(model)
-    elif isinstance(model, SplitFunction):
-        extension = _asking(model)
-    else:
-        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    require_model(model, "hierarchies", all_known=True)
+    extension: Callable[[Any], _Extension] = _compiled if model.is_compiled else _asking
     n = model.n_leaves
-    steps = _search(n, _check_width(width, n), extension, progress)
+    steps = _search(n, _check_width(width, n), extension(model), progress)
     hierarchy = Hierarchy.from_merges(_merges(n, steps), model.labels)
     return Found(hierarchy, model.log_potential(hierarchy))
 
@@ -143,7 +139,8 @@ def _compiled(model: SplitModel) -> _Extension:
         return int(extend_all(*fixed, forests, first, last, is_forced, pool))
 
     def at_once(m: int) -> int:
-        return 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if parts.is_cubic else 5 * m**2)))
+        is_slow = model.beam_outlook is not None  # it may compare triples
+        return 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
 
     return _Extension(extend, at_once)
 
@@ -158,9 +155,8 @@ def _extend_by(gain, forests, f, is_forced, pool):
     offer(forests, f, m, first, hashes, gain, gain, is_forced, pool)
 
 
-def _asking(model: SplitFunction) -> _Extension:
+def _asking(model: HierarchyModel) -> _Extension:
     n = model.n_leaves
-    require_masks(n)
 
     def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
         lowest, place = np.unique(forests.slots[first], return_inverse=True)

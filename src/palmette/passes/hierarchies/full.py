@@ -16,7 +16,6 @@ from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.potentials import (
     Potentials,
     Separable,
-    potential_bytes,
     separable_potentials,
     tabulate_potentials,
 )
@@ -60,7 +59,7 @@ class FullHierarchyPasses(AllClusters):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return potential_bytes(self.model) + 37 * (1 << self.n)
+        return self.model.split_table_bytes + 37 * (1 << self.n)
 
     def specialised(self, template: Any, **functions: Any) -> Any:
         """`template` compiled for this model's log ψ."""

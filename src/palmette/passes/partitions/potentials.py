@@ -9,18 +9,11 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.clusters import cluster_members
-from palmette.models.cluster_function import ClusterFunction
-from palmette.models.cluster_model import ClusterModel, PartitionModel
-from palmette.models.features import subset_scores
+from palmette.models.cluster_model import PartitionModel
 from palmette.passes.all_clusters import AllClusters
 from palmette.passes.partitions.conditions import PartitionConditions
-from palmette.threads import Workers
 
 __all__ = ["ClusterPotentials"]
-
-
-_BLOCK = 10  # clusters are tabulated in blocks of 2^10
-_CALL = 1 << 16  # clusters that a person's function is asked about at a time
 
 
 class ClusterPotentials(AllClusters):
@@ -56,7 +49,7 @@ class ClusterPotentials(AllClusters):
             return self._log_psi
         table = np.empty(1 << self.n)
         with self.workers("tabulating clusters", 20.0 * 2**self.n) as workers:
-            _tabulate(self.model, workers, table)
+            self.model.tabulate_clusters(workers, table)
         table[0] = -np.inf
         if self.conditions:
             table[~self.conditions.allowed(self.sizes, self.shared)] = -np.inf
@@ -69,24 +62,3 @@ class ClusterPotentials(AllClusters):
     def find(self, leaves: Iterable[int]) -> int:
         """The cluster of these leaves."""
         return sum(1 << leaf for leaf in leaves)
-
-
-def _tabulate(model: PartitionModel, workers: Workers, table: Floats) -> None:
-    if isinstance(model, ClusterModel):
-        _tabulate_compiled(model, workers, table)
-    elif isinstance(model, ClusterFunction):
-        for first in range(0, len(table), _CALL):
-            here = slice(max(first, 1), min(first + _CALL, len(table)))
-            table[here] = model.mask_log_potentials(np.arange(here.start, here.stop, dtype=np.int64))
-    else:
-        raise TypeError(f"expected a ClusterModel or a ClusterFunction, not {model!r}")
-
-
-def _tabulate_compiled(model: ClusterModel, workers: Workers, table: Floats) -> None:
-    low = min(_BLOCK, model.n_leaves)
-    kernel = subset_scores(model)
-    fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
-    work = np.full(len(table) >> low, 20.0 * 2**low)
-    workers.run(lambda first, last: kernel(*fixed, first, last, table), work)
-    if not (table[1:] < np.inf).all():
-        raise ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")

@@ -79,7 +79,7 @@ class SparsePartitionPasses:
     @cached_property
     def log_psi(self) -> Floats:
         """(m,): log ψ of every cluster; −inf where the conditions forbid it."""
-        out = self.trellis.log_potentials(self.model)
+        out = self.model.cluster_log_potentials(self.trellis)
         return np.where(self.conditions.allowed(self.sizes, self.shared), out, -np.inf) if self.conditions else out
 
     def shared(self, leaves: Iterable[int]) -> Ints:
