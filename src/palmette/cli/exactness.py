@@ -98,7 +98,7 @@ def _too_many(n: int, settings: Settings) -> str | None:
 
 
 def _too_large(model: Any, settings: Settings) -> str:
-    kind: Any = pal.PartitionPosterior if isinstance(model, pal.models.PartitionModel) else pal.HierarchyPosterior
+    kind: Any = pal.PartitionPosterior if model.clusterings == "partitions" else pal.HierarchyPosterior
     try:
         kind(model, max_memory=settings.max_memory)
     except pal.TrellisTooLarge as error:

@@ -18,6 +18,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from palmette.checks import check_seconds
 from palmette.clusters import cluster_members, left_parts
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
@@ -76,7 +77,8 @@ def a_star(
     >>> found.hierarchy, found.log_potential, found.gap
     (Hierarchy.from_newick('((0,1),2);'), -12.0, 0.0)
     """
-    deadline = time.monotonic() + _check(model, seconds)
+    _check(model)
+    deadline = time.monotonic() + check_seconds(seconds)
     max_memory = check_memory(max_memory)
     known = _known(model)
     if model.n_leaves == 1:
@@ -88,18 +90,13 @@ def a_star(
     return Proved(found.hierarchy, found.log_potential, limit, search.n_opened, 2**model.n_leaves - 1)
 
 
-def _check(model: HierarchyModel, seconds: float | None) -> float:
+def _check(model: HierarchyModel) -> None:
     require_model(model, "hierarchies", all_known=True)
     if model.n_leaves > _MOST_LEAVES:
         raise ValueError(
             f"a_star keeps clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {model.n_leaves}; "
             "palmette.search.beam and greedy take any number, but prove nothing"
         )
-    if seconds is None:
-        return math.inf
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0:
-        raise ValueError(f"seconds is {seconds!r}; expected how long to search at most, a number ≥ 0, or None")
-    return float(seconds)
 
 
 def _known(model: HierarchyModel) -> Found:

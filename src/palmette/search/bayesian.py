@@ -27,7 +27,7 @@ from palmette.checks import check_points
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
-from palmette.models.dirichlet_process import _check_concentration, _check_likelihood
+from palmette.models.dirichlet_process import check_concentration, check_likelihood
 from palmette.partition import Partition
 from palmette.progress import Progress
 from palmette.search.partners import best_pair, partners_by
@@ -85,8 +85,8 @@ def bayesian(
     """
     x = check_points(points, missing=True)
     names = check_labels(labels, len(x))
-    alpha = _check_concentration(concentration)
-    theta, additive = checked_statistics(_check_likelihood(likelihood), x)
+    alpha = check_concentration(concentration)
+    theta, additive = checked_statistics(check_likelihood(likelihood), x)
     state = _State(likelihood, math.log(alpha), theta, additive)
     state.run(progress)
     hierarchy = Hierarchy.from_merges(state.children, names, heights=np.arange(1.0, len(x)))

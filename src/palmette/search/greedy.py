@@ -7,14 +7,14 @@ score is computed once and kept, and a step scores one new cluster against the o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import numpy as np
 
 from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import FeatureModel, Model, require_model
+from palmette.models.base import FeatureModel, require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel
@@ -35,7 +35,7 @@ score_row: Any = None
 def greedy(model: HierarchyModel) -> Found: ...
 @overload
 def greedy(model: PartitionModel) -> FoundPartition: ...
-def greedy(model: Model) -> Found | FoundPartition:
+def greedy(model: HierarchyModel | PartitionModel) -> Found | FoundPartition:
     """(L, R) = argmax merge_score, merged, again and again: O(n²) scores, and nothing proved.
 
     For a model of hierarchies, `merge_score` is the model's own, or log ψ if it has none. For a model of partitions it
@@ -59,9 +59,9 @@ def greedy(model: Model) -> Found | FoundPartition:
     if model.clusterings == "partitions":
         # Heights in the order of the merges, so that the cuts are the partitions on the way.
         heights = np.arange(1.0, model.n_leaves)
-        return best_cut(cast(PartitionModel, model), Hierarchy.from_merges(children, model.labels, heights=heights))
+        return best_cut(model, Hierarchy.from_merges(children, model.labels, heights=heights))
     hierarchy = Hierarchy.from_merges(children, model.labels)
-    return Found(hierarchy, cast(HierarchyModel, model).log_potential(hierarchy))
+    return Found(hierarchy, model.log_potential(hierarchy))
 
 
 @inline

@@ -17,6 +17,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from palmette.checks import check_seconds
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
@@ -221,9 +222,6 @@ def _check(model: HierarchyModel, hierarchy: Hierarchy, seconds: float | None, r
     require_binary(hierarchy)
     if seconds is None and rounds is None:
         raise ValueError("refine needs an end: give seconds, rounds, or both")
-    if seconds is not None and (
-        isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0
-    ):
-        raise ValueError(f"seconds is {seconds!r}; expected a time limit of at least 0, or None")
+    check_seconds(seconds)
     if rounds is not None and (isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0):
         raise ValueError(f"rounds is {rounds!r}; expected a whole number of at least 0, or None")
