@@ -77,11 +77,7 @@ def check_positive(name: str, value: float, otherwise: str = "") -> float:
 
 
 def check_seconds(seconds: float | None) -> float:
-    """A limit of time, +inf if there is none.
-
-    >>> check_seconds(None)
-    inf
-    """
+    """A limit of time, +inf if there is none."""
     if seconds is None:
         return np.inf
     if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0:

@@ -12,10 +12,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import members
 
+from palmette._jit import specialise
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitModel, SumOfSquares, Uniform
-from palmette.models.bounds import dasgupta_bound, upper_bounds
+from palmette.models.bounds import bound_of, dasgupta_bound
 from palmette.models.ginkgo import _Literal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
+
+bound = None  # put in by `specialise`
+
+
+def _evaluate(theta, n, offsets, members, additive, pairwise, out):
+    for c in range(out.size):
+        out[c] = bound(theta, n, members[offsets[c] : offsets[c + 1]], additive, pairwise)
+
+
+def upper_bounds(model, clusters):
+    """(m,): U(C) of m clusters of three leaves or more, given by their leaves; +inf if the model has no bound."""
+    listed = [np.asarray(cluster, dtype=np.int64) for cluster in clusters]
+    offsets = np.cumsum([0, *map(len, listed)])
+    members = np.concatenate([np.empty(0, np.int64), *listed])
+    out = np.empty(len(listed))
+    evaluate = specialise(_evaluate, bound=bound_of(model))
+    evaluate(model.theta, model.n_leaves, offsets, members, model.additive, model.pairwise, out)
+    return out
 
 
 def symmetric(entries, n):

@@ -7,7 +7,7 @@ columns into log ψ: those of P, L and R for a split (`SplitModel`), those of on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.labels import check_labels
 
-__all__ = ["Clusterings", "FeatureModel", "Model", "require_model"]
+__all__ = ["Clusterings", "FeatureModel", "Model", "checked_values", "require_model"]
 
 Clusterings = Literal["hierarchies", "partitions"]
 
@@ -109,11 +109,6 @@ class FeatureModel(Model):
         """(p, n, n): what is summed over the unordered pairs of a cluster."""
         return self._pairwise
 
-    @property
-    def compiled_merge_score(self) -> Any:
-        """The compiled (θ, parent, left, right) → number that `search.greedy` maximises."""
-        raise NotImplementedError
-
     def _check_shapes(self) -> None:
         n = self._n_leaves
         if self._additive.ndim != 2 or len(self._additive) != n:
@@ -141,6 +136,22 @@ def require_model(
         wanted = wanted or f"a model of {clusterings}, such as {_EXAMPLES[str(clusterings)]}"
         hint = f"; hand that to {_POSTERIORS[given]}" if given is not None and is_other else ""
         raise TypeError(f"expected {wanted}, not {model!r}{hint}")
+
+
+def checked_values(values: npt.ArrayLike, what: str, names: Callable[[int], str], count: int) -> Floats:
+    """What a person's function returned for so many splits or clusters: one number each, none NaN or +inf."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (count,):
+        raise ValueError(
+            f"the {what} function returned an array of shape {array.shape} for {count} {what}s; expected ({count},)"
+        )
+    bad = np.flatnonzero(np.isnan(array) | (array == np.inf))
+    if len(bad):
+        raise ValueError(
+            f"the {what} function returned {array[bad[0]]} for the {what} {names(bad[0])}; "
+            f"log potentials are finite or -inf"
+        )
+    return array
 
 
 def _check_count(n_leaves: int) -> int:

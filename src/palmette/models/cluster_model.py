@@ -99,7 +99,7 @@ class ClusterModel(FeatureModel, PartitionModel):
 
     @property
     def compiled_merge_score(self) -> Any:
-        """log ψ(L ∪ R) − log ψ(L) − log ψ(R)."""
+        """The compiled (θ, parent, left, right) → log ψ(L ∪ R) − log ψ(L) − log ψ(R), for `search.greedy`."""
         return specialise_inline(_gain, score=self.score)
 
     def cluster_log_potentials(self, trellis: PartitionTrellis) -> Floats:

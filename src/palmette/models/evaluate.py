@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = [
+    "across",
     "hierarchy_log_potential",
     "member_log_potentials",
     "node_log_potentials",
@@ -39,6 +40,16 @@ score: Any = None
 load: Any = None
 
 
+@inline
+def across(weights, one, two):
+    """Σ w_ij over the leaves i of one cluster and j of another."""
+    total = 0.0
+    for i in one:
+        for j in two:
+            total += weights[i, j]
+    return total
+
+
 @kernel
 def _node_statistics(additive, pairwise, offsets, children, order, intervals, sums, pairs):
     # Sums and pair sums of every node, children first; the leaves below v are order[intervals[v, 0] : intervals[v, 1]].
@@ -54,16 +65,8 @@ def _node_statistics(additive, pairwise, offsets, children, order, intervals, su
             for c in range(pairwise.shape[0]):
                 pairs[v, c] += pairs[child, c]
                 for y in range(offsets[v], x):  # across to the children before it
-                    pairs[v, c] += _across(pairwise[c], order, intervals[children[y]], intervals[child])
-
-
-@inline
-def _across(weights, order, one, two):
-    total = 0.0
-    for x in range(one[0], one[1]):
-        for y in range(two[0], two[1]):
-            total += weights[order[x], order[y]]
-    return total
+                    a, b = intervals[children[y]], intervals[child]
+                    pairs[v, c] += across(pairwise[c], order[a[0] : a[1]], order[b[0] : b[1]])
 
 
 def _no_sums(model: FeatureModel, m: int) -> tuple[Floats, Floats]:
@@ -101,11 +104,7 @@ def trellis_statistics(n, words, sizes, offsets, left, right, additive, pairwise
             continue
         m, k = member_list(words[left[best]], one), member_list(words[right[best]], two)
         for c in range(pairwise.shape[0]):
-            total = 0.0
-            for x in range(m):
-                for y in range(k):
-                    total += pairwise[c, one[x], two[y]]
-            pairs[p, c] = pairs[left[best], c] + pairs[right[best], c] + total
+            pairs[p, c] = pairs[left[best], c] + pairs[right[best], c] + across(pairwise[c], one[:m], two[:k])
 
 
 def trellis_sums(model: FeatureModel, trellis: SparseTrellis) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
+from palmette.models.base import checked_values
 from palmette.models.split_model import HierarchyModel, MaskList, require_masks
 
 __all__ = ["SplitFunction"]
@@ -43,17 +44,5 @@ class SplitFunction(HierarchyModel):
         """f(left, right), checked: one number per split, none NaN or +inf."""
         require_masks(self.n_leaves)
         left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
-        values = np.asarray(self._function(left, right), dtype=np.float64)
-        if values.shape != left.shape:
-            raise ValueError(
-                f"the split function returned an array of shape {values.shape} for {len(left)} splits; "
-                f"expected ({len(left)},)"
-            )
-        bad = np.flatnonzero(np.isnan(values) | (values == np.inf))
-        if len(bad):
-            i = bad[0]
-            raise ValueError(
-                f"the split function returned {values[i]} for the split {left[i]:#b} | {right[i]:#b}; "
-                f"log potentials are finite or -inf"
-            )
-        return values
+        name = lambda i: f"{left[i]:#b} | {right[i]:#b}"  # noqa: E731
+        return checked_values(self._function(left, right), "split", name, len(left))

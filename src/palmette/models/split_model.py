@@ -12,18 +12,8 @@ from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members, lowest_first
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model
-from palmette.models.evaluate import (
-    hierarchy_log_potential,
-    pair_log_potentials,
-    split_log_potentials,
-    trellis_sums,
-)
-from palmette.models.full_tables import (
-    Potentials,
-    feature_potentials,
-    listed_potentials,
-    separable_feature_potentials,
-)
+from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
+from palmette.models.full_tables import Potentials, feature_potentials, listed_potentials, separable_feature_potentials
 from palmette.threads import Workers
 
 if TYPE_CHECKING:
@@ -157,7 +147,7 @@ class SplitModel(FeatureModel, HierarchyModel):
 
     @property
     def compiled_merge_score(self) -> Any:
-        """`merge_score`, or `score` if there is none."""
+        """`merge_score`, or `score` if there is none, for `search.greedy`."""
         return self.score if self.merge_score is None else self.merge_score
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:

@@ -1,7 +1,8 @@
 """Beam search: agglomeration that keeps many partial forests, not one.
 
-Every step takes each forest of the beam, computes what all merges of two of its clusters bring from their sums, and
-offers them to a pool. The best of the pool are the next beam.
+Every step takes each forest of the beam, computes from their sums what all merges of two of its clusters bring, ranks
+them by the outlook of the model (`palmette.models.outlook`), and offers them to a pool. The best of the pool, which
+`forests` holds, are the next beam.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise
+from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Indices
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
+from palmette.models.features import feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
@@ -31,13 +33,15 @@ from palmette.search.forests import (
     single_leaves,
 )
 from palmette.search.found import Found
-from palmette.search.ranking import ranking
 
 __all__ = ["beam"]
 
 _CHUNK = 2e7  # pairs to rank, or triples to compare, in one compiled call: Ctrl-C is heard in between
 
-fill_gains: Any = None  # for a model, put in by `specialise`
+features: Any = None  # a model's, put in by `specialise`, as are all of these
+gain_of: Any = None
+load: Any = None
+fill_gains: Any = None
 fill_ranks: Any = None
 
 
@@ -111,6 +115,32 @@ def _add_up(place, m, additive, pairwise, sums, cross):
                 cross[c, min(x, y), max(x, y)] += pairwise[c, i, j]
 
 
+def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
+    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. `table` has n + 1 rows.
+    d, p = sums.shape[1], cross.shape[0]
+    union, union_pairs = np.empty(d), np.empty(p)
+    columns = table.T
+    for x in range(m):
+        for c in range(p):
+            union_pairs[c] = cross[c, x, x]
+        features(theta, n, sizes[x], sums[x], union_pairs, table[x])
+    for x in range(m):
+        for y in range(x + 1, m):
+            for c in range(d):
+                union[c] = sums[x, c] + sums[y, c]
+            for c in range(p):
+                union_pairs[c] = cross[c, x, x] + cross[c, y, y] + cross[c, x, y]
+            features(theta, n, sizes[x] + sizes[y], union, union_pairs, table[n])
+            gain[x, y] = gain_of(theta, load(columns, n), load(columns, x), load(columns, y))
+
+
+@inline
+def _by_gain(theta, m, sizes, cross, gain, rank):
+    for x in range(m):
+        for y in range(x + 1, m):
+            rank[x, y] = gain[x, y]
+
+
 def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
     # Comes back early if the pool gets full.
     n, d = additive.shape
@@ -131,8 +161,10 @@ def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is
 
 
 def _compiled(model: SplitModel) -> _Extension:
-    parts = ranking(model)
-    extend_all = specialise(_extend, fill_gains=parts.fill_gains, fill_ranks=parts.fill_ranks)
+    gain_of = model.score if model.beam_score is None else model.beam_score
+    functions = {"features": model.features, "gain_of": gain_of, "load": feature_loader(model.n_features)}
+    fill_ranks = _by_gain if model.beam_outlook is None else model.beam_outlook
+    extend_all = specialise(_extend, fill_gains=specialise_inline(_fill_gains, **functions), fill_ranks=fill_ranks)
     fixed = (model.theta, model.additive, model.pairwise, model.n_features)
 
     def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:

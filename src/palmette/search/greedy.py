@@ -14,10 +14,10 @@ import numpy as np
 from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import FeatureModel, require_model
-from palmette.models.cluster_model import PartitionModel
+from palmette.models.base import require_model
+from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.features import describe_into, feature_loader
-from palmette.models.split_model import HierarchyModel
+from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.search.cuts import best_cut
 from palmette.search.found import Found, FoundPartition
 from palmette.search.partners import best_pair, partners_by
@@ -153,7 +153,7 @@ def _agglomerate(theta, sums, cross, k):
     return children
 
 
-def _merge_compiled(model: FeatureModel) -> Ints:
+def _merge_compiled(model: SplitModel | ClusterModel) -> Ints:
     describe, load = describe_into(model), feature_loader(model.n_features)
     functions = {"merge_score": model.compiled_merge_score, "load": load, "describe": describe}
     score_row = specialise_inline(_score_row, **functions)

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline, specialise
+from palmette._jit import specialise
 from palmette.array_types import Floats, Ints
 from palmette.clusters import lowest_first, member_list
 from palmette.models.base import require_model
-from palmette.models.evaluate import trellis_sums
+from palmette.models.evaluate import across, trellis_sums
 from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -195,7 +195,7 @@ def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept
         if pairwise.shape[0] > 0:
             m, k = member_list(words[a], here), member_list(words[b], there)
             for c in range(union_pairs.size):
-                union_pairs[c] = pairs[a, c] + pairs[b, c] + _across(pairwise[c], here, m, there, k)
+                union_pairs[c] = pairs[a, c] + pairs[b, c] + across(pairwise[c], here[:m], there[:k])
         describe(theta, n, sizes[parent[i]], sums[parent[i]], pairs[parent[i]], one, table, 0)
         describe(theta, n, sizes[a] + sizes[b], union, union_pairs, one, table, 1)
         describe(theta, n, sizes[kept[i]], sums[kept[i]], pairs[kept[i]], one, table, 2)
@@ -203,12 +203,3 @@ def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept
         describe(theta, n, sizes[b], sums[b], pairs[b], one, table, 4)
         upper = score(theta, load(table, 0), load(table, 1), load(table, 2))
         out[i] = upper + score(theta, load(table, 1), load(table, 3), load(table, 4))
-
-
-@inline
-def _across(weights, one, m, two, k):
-    total = 0.0
-    for x in range(m):
-        for y in range(k):
-            total += weights[one[x], two[y]]
-    return total

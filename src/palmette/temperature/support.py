@@ -13,7 +13,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
-from palmette.temperature.scan import Scan, TemperedModel
+from palmette.temperature.perplexity import Scan, TemperedModel
 
 __all__ = ["SupportCurve", "support_curve"]
 
