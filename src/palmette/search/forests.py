@@ -1,4 +1,4 @@
-"""Forests, and the pool from which a beam search takes the best of them.
+"""Forests, and the pool from which `beam` takes the best of them.
 
 A forest is a row of slots: the slot of a leaf is the lowest leaf of its cluster, so two forests with the same clusters
 have the same row, whatever was merged first. The pool holds merges of the forests of one step. It knows what they lead
