@@ -10,7 +10,7 @@ from palmette.partition import Partition
 __all__ = ["Found", "FoundPartition"]
 
 
-class _Proved:
+class _Bounded:
     log_potential: float
     bound: float | None
 
@@ -24,7 +24,7 @@ class _Proved:
 
 
 @dataclass(frozen=True)
-class Found(_Proved):
+class Found(_Bounded):
     """A hierarchy, its log potential, and, if the search can prove one, a bound that no hierarchy exceeds.
 
     >>> h = Hierarchy.from_nested((0, 1))
@@ -38,7 +38,7 @@ class Found(_Proved):
 
 
 @dataclass(frozen=True)
-class FoundPartition(_Proved):
+class FoundPartition(_Bounded):
     """A partition, its log potential, and, if the search can prove one, a bound that no partition exceeds.
 
     `hierarchy` is the one that it was cut from, if any.
