@@ -96,8 +96,11 @@ def left_parts(mask: int) -> Ints:
     array([1, 3, 5])
     """
     parts = np.array([mask & -mask], dtype=np.int64)
-    for leaf in cluster_members(mask)[1:]:
-        parts = np.concatenate([parts, parts | 1 << leaf])
+    others = mask & (mask - 1)
+    while others:
+        leaf = others & -others
+        parts = np.concatenate([parts, parts | leaf])
+        others ^= leaf
     return parts[:-1]
 
 

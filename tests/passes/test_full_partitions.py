@@ -14,9 +14,9 @@ from partition_oracle import SlowTwin, conditioned_table, mask_of, members, pair
 
 import palmette as pal
 from palmette import Partition, PartitionPosterior
-from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, UniformPartitions
+from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, UniformPartitions, cluster_model
 from palmette.models.cluster_model import PartitionModel
-from palmette.passes.partitions import counted, full, potentials, segments
+from palmette.passes.partitions import counted, full, segments
 from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.counted import CountedPartitionPasses
 from palmette.passes.partitions.full import FullPartitionPasses
@@ -330,7 +330,7 @@ def test_a_compiled_model_is_tabulated_as_its_formula_says(n):
 
 @pytest.mark.parametrize("at_a_time", [2, 8, 64])
 def test_a_function_is_asked_about_every_cluster_once_some_at_a_time(at_a_time, monkeypatch):
-    monkeypatch.setattr(potentials, "_CALL", at_a_time)
+    monkeypatch.setattr(cluster_model, "_CALL", at_a_time)
     asked = []
 
     def log_psi(clusters):

@@ -65,11 +65,16 @@ def greedy(model: HierarchyModel | PartitionModel) -> Found | FoundPartition:
 
 
 @inline
-def _score_of(scores, i, s):
-    return scores[i, s]
+def _score_of(data, i, s):
+    return data[0][i, s]
 
 
-_find_partner, _update_partners = partners_by(_score_of)
+@inline
+def _new_score_of(data, s, i):
+    return data[1][s]  # a row of its own, since a column of the scores is slow to read
+
+
+_find_partner, _update_partners = partners_by(_score_of, _new_score_of)
 
 
 def _score_row(theta, i, slots, sizes, sums, pairs, cross, table, out):
@@ -138,7 +143,7 @@ def _agglomerate(theta, sums, cross, k):
         describe(theta, n, 1, sums[i], pairs[i], one, table, i)
     for i in range(n):
         score_row(theta, i, slots[i + 1 :], sizes, sums, pairs, cross, table, scores[i])
-        _find_partner(i, slots, scores, partner, value)
+        _find_partner(i, slots, (scores, row), partner, value)
     for step in range(n - 1):
         i, j = best_pair(slots, partner, value)
         children[step, 0], children[step, 1] = node[i], node[j]
@@ -149,7 +154,7 @@ def _agglomerate(theta, sums, cross, k):
         describe(theta, n, sizes[i], sums[i], pairs[i], one, table, i)
         score_row(theta, i, others, sizes, sums, pairs, cross, table, row)
         _note_scores(i, others, row, scores)
-        _update_partners(i, j, slots, scores, partner, value)
+        _update_partners(i, j, slots, (scores, row), partner, value)
     return children
 
 
