@@ -20,8 +20,10 @@ __all__ = [
     "check_integer",
     "check_matrix",
     "check_non_negative",
+    "check_number",
     "check_points",
     "check_positive",
+    "check_seconds",
     "check_whole",
     "node_values",
     "optional_node_values",
@@ -69,15 +71,24 @@ def check_whole(name: str, value: int) -> int:
     return int(value)
 
 
+def check_number(name: str, value: float, otherwise: str = "") -> float:
+    """A real number; `otherwise` says what else would do.
+
+    >>> check_number("rate", 2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number{otherwise}, not {value!r}")
+    return float(value)
+
+
 def check_positive(name: str, value: float, otherwise: str = "") -> float:
     """A positive, finite number; `otherwise` says what else would do.
 
     >>> check_positive("gamma", 2, ", or None")
     2.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number{otherwise}, not {value!r}")
-    if not 0 < value < np.inf:
+    if not 0 < check_number(name, value, otherwise) < np.inf:
         raise ValueError(f"{name} is {value}; give a positive number{otherwise}")
     return float(value)
 
@@ -88,9 +99,7 @@ def check_non_negative(name: str, value: float) -> float:
     >>> check_non_negative("leaf_variance", 0)
     0.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not 0 <= value < np.inf:
+    if not 0 <= check_number(name, value) < np.inf:
         raise ValueError(f"{name} is {value}; it must be finite and at least 0")
     return float(value)
 
@@ -104,6 +113,17 @@ def check_choice(name: str, given: object, choices: Iterable[object], otherwise:
     """
     if given not in (accepted := tuple(choices)):
         raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, accepted))}{otherwise}")
+
+
+def check_seconds(seconds: float | None) -> float:
+    """A limit of time, +inf if there is none."""
+    if seconds is None:
+        return np.inf
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0:
+        raise ValueError(
+            f"seconds is {seconds!r}; expected how long to search at most, a number of at least 0, or None"
+        )
+    return float(seconds)
 
 
 def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
@@ -209,9 +229,7 @@ def check_points(values: npt.ArrayLike, name: str = "points", *, missing: bool =
 
 def check_beta(beta: float) -> float:
     """A finite inverse temperature β ≥ 0."""
-    if isinstance(beta, bool) or not isinstance(beta, int | float | np.integer | np.floating):
-        raise TypeError(f"beta must be a number, not {beta!r}")
-    if not 0 <= beta < np.inf:
+    if not 0 <= check_number("beta", beta) < np.inf:
         raise ValueError(f"beta is {beta}; the inverse temperature must be finite and at least 0")
     return float(beta)
 

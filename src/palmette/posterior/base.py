@@ -14,12 +14,10 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
-from palmette.models.cluster_model import PartitionModel
-from palmette.models.split_model import HierarchyModel
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 
-__all__ = ["Posterior", "wrong_model"]
+__all__ = ["Posterior"]
 
 # Two log potentials nearer than this (relative to their size) are the same number summed in another order.
 _SAME = 1e-11
@@ -270,13 +268,6 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
     def __repr__(self) -> str:
         on = "" if self._trellis is None else f", trellis={self._trellis!r}"
         return f"{type(self).__name__}({self._model!r}{on}{self._conditions.phrase()})"
-
-
-def wrong_model(model: object, example: str) -> TypeError:
-    """The error for what is not a model, or one of the other kind."""
-    kinds = {HierarchyModel: "HierarchyPosterior", PartitionModel: "PartitionPosterior"}
-    hints = [f"; hand that to {posterior}" for kind, posterior in kinds.items() if isinstance(model, kind)]
-    return TypeError(f"expected a model, such as {example}, not {model!r}{''.join(hints)}")
 
 
 def _seed(rng: np.random.Generator | int | None) -> int:

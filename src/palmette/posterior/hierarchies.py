@@ -14,9 +14,10 @@ from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels, leaf_index, leaf_numbers
+from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, hierarchy_passes
-from palmette.posterior.base import Posterior, wrong_model
+from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
@@ -55,8 +56,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        if not isinstance(model, HierarchyModel):
-            raise wrong_model(model, "palmette.models.Dasgupta(similarity)")
+        require_model(model, "hierarchies", "a model, such as palmette.models.Dasgupta(similarity)")
         if trellis is not None and not isinstance(trellis, SparseTrellis):
             raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
         options = {"max_memory": max_memory, "threads": threads, "progress": progress}

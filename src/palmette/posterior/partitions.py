@@ -11,11 +11,12 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
+from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
 from palmette.passes.partitions import PartitionConditions, PartitionPasses, partition_passes
-from palmette.posterior.base import Posterior, wrong_model
+from palmette.posterior.base import Posterior
 from palmette.posterior.best_partitions import BestPaths
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
@@ -54,8 +55,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        if not isinstance(model, PartitionModel):
-            raise wrong_model(model, "palmette.models.CorrelationClusters(affinity)")
+        require_model(model, "partitions", "a model, such as palmette.models.CorrelationClusters(affinity)")
         if trellis is not None and not isinstance(trellis, PartitionTrellis):
             raise TypeError(f"trellis must be a PartitionTrellis or None, not {trellis!r}")
         options = {"max_memory": max_memory, "threads": threads, "progress": progress}
@@ -74,7 +74,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
     @property
     def log_evidence(self) -> float:
         """The log probability of the data under a Dirichlet process: log Z + log Γ(α) − log Γ(α + n)."""
-        offset = getattr(self._model, "log_evidence_offset", None)
+        offset = self._model.log_evidence_offset
         if offset is None:
             raise TypeError(
                 f"{type(self._model).__name__} gives no probability of data, so there is no evidence; "

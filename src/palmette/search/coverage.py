@@ -24,9 +24,6 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.clusters import cluster_members
 from palmette.defaults import DEFAULTS
-from palmette.models.evaluate import pair_log_potentials
-from palmette.models.split_function import SplitFunction
-from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.estimate import Estimate
@@ -69,10 +66,10 @@ def uncovered(
         raise TypeError(f"expected a HierarchyPosterior, not {posterior!r}")
     check_integer("n_draws", n_draws, 1)
     trellis, model = posterior.trellis, posterior.model
-    if trellis is None or not isinstance(model, SplitModel | SplitFunction):
+    if trellis is None or not model.knows_all:
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
     log_z = posterior.log_partition
-    if model.n_leaves <= DEFAULTS.most_leaves(tabled=isinstance(model, SplitFunction)):
+    if model.n_leaves <= DEFAULTS.most_leaves(tabled=not model.is_compiled):
         return Estimate(max(0.0, -math.expm1(log_z - posterior.on(None).log_partition)), "exact")
     wider = posterior.on(grow(model, trellis, min_share=min_share, max_clusters=max_clusters))
     passes = wider.passes
@@ -179,7 +176,7 @@ class _Proposal:
         names = sorted(found, key=lambda left: -found[left])[:_MOST]
         if not names:
             return {}, -np.inf
-        log_psi = self._log_psi([(left, P ^ left) for left in names])
+        log_psi = self._passes.model.log_potentials(names, [P ^ left for left in names])
         values = log_psi + np.array([self._value(left) + self._value(P ^ left) for left in names])
         top = float(values.max())
         given = _normalised({left: found[left] for left in names})
@@ -189,14 +186,6 @@ class _Proposal:
         shares = weights / weights.sum()
         mixed = {left: 0.5 * given[left] + 0.5 * float(share) for left, share in zip(names, shares, strict=True)}
         return _normalised(mixed), top + float(np.log(weights.sum()))
-
-    def _log_psi(self, pairs: list[tuple[int, int]]) -> Floats:
-        model = self._passes.model
-        if isinstance(model, SplitFunction):
-            left, right = np.array(pairs, dtype=np.int64).T
-            return model.log_potentials(left, right)
-        assert isinstance(model, SplitModel)
-        return pair_log_potentials(model, [(cluster_members(one), cluster_members(two)) for one, two in pairs])
 
     def _induced_splits(self, P: int) -> dict[int, float]:
         # A draw from the trellis splits the leaves of P somewhere: on the way down, at the first cluster that does.

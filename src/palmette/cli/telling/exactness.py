@@ -73,7 +73,7 @@ def _too_many(n: int, most: int) -> str | None:
 
 
 def _too_large(model: Any, max_memory: int | None) -> str:
-    kind: Any = pal.PartitionPosterior if isinstance(model, pal.models.PartitionModel) else pal.HierarchyPosterior
+    kind: Any = pal.PartitionPosterior if model.clusterings == "partitions" else pal.HierarchyPosterior
     try:
         kind(model, max_memory=max_memory)
     except pal.TrellisTooLarge as error:

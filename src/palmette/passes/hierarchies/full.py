@@ -9,22 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Masks, Words
+from palmette.models.full_tables import Potentials, Separable, separable_potentials
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.all_clusters import SERIAL, AllClusters
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.general import GeneralPasses
-from palmette.passes.hierarchies.potentials import (
-    Potentials,
-    Separable,
-    potential_bytes,
-    separable_potentials,
-    tabulate_potentials,
-)
 from palmette.passes.hierarchies.protocol import HierarchyPasses
 from palmette.passes.hierarchies.separable import SEGMENT_LEAVES, SeparablePasses
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
-from palmette.passes.hierarchies.tables import SplitTables
+from palmette.passes.hierarchies.tables import SplitTables, tabulate_potentials
 from palmette.recursions.hierarchies import inside, outside
 from palmette.trellis.counting import double_factorial, exact_count
 
@@ -70,7 +64,7 @@ class FullHierarchyPasses(HierarchyPasses):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return potential_bytes(self.model) + 37 * (1 << self.n)
+        return self.model.split_table_bytes + 37 * (1 << self.n)
 
     def _require_tables(self, number: int) -> None:
         # So many tables of numbers more.
@@ -94,11 +88,9 @@ class FullHierarchyPasses(HierarchyPasses):
     @cached_property
     def tables(self) -> SplitTables:
         """The model, tabulated."""
-        potentials = self._potentials
-        if potentials is None:
-            with self.clusters.workers("tabulating clusters", 20.0 * 2**self.n) as workers:
-                potentials = tabulate_potentials(self.model, workers)
-        return SplitTables(self.clusters, potentials, self.allowed)
+        return SplitTables(
+            self.clusters, self._potentials or tabulate_potentials(self.model, self.clusters), self.allowed
+        )
 
     @cached_property
     def _both(self) -> tuple[Floats, Floats]:

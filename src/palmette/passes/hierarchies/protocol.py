@@ -92,14 +92,21 @@ class HierarchyPasses(Protocol):
     def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
 
-    def best_masks(self, M: Floats) -> list[int]:
-        """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
-        masks, stack = [], [self.root]
+    def best_splits(self, M: Floats) -> list[tuple[int, int]]:
+        """The clusters of two leaves or more of the best hierarchy, given `maximum`, and which of its splits each has.
+
+        Ties: the lowest left part.
+        """
+        found, stack = [], [self.root]
         while stack:
             cluster = stack.pop()
             if self.sizes[cluster] > 1:
-                masks.append(self.mask_of(cluster))
                 left, right, values = self.splits(cluster, M)
                 best = int(np.argmax(values))
+                found.append((cluster, best))
                 stack += [int(left[best]), int(right[best])]
-        return masks
+        return found
+
+    def best_masks(self, M: Floats) -> list[int]:
+        """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
+        return [self.mask_of(cluster) for cluster, _ in self.best_splits(M)]

@@ -8,9 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from palmette.array_types import Floats, Ints, Words
-from palmette.models.evaluate import split_log_potentials
-from palmette.models.split_function import SplitFunction
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.protocol import HierarchyPasses
 from palmette.passes.memory import check_memory, require_memory
@@ -21,9 +19,6 @@ from palmette.trellis.bit_sets import as_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["SparseHierarchyPasses"]
-
-
-_MOST_MASKED = 63  # leaves in the bit mask of a split function
 
 
 class SparseHierarchyPasses(HierarchyPasses):
@@ -91,32 +86,12 @@ class SparseHierarchyPasses(HierarchyPasses):
     @cached_property
     def log_psi(self) -> Floats:
         """(n_splits,): log ψ of every split; −inf where the conditions forbid it."""
-        values = self._tabulated() if self._given is None else self._given
+        values = self.model.split_log_potentials(self.trellis) if self._given is None else self._given
         if not self.conditions:
             return values
         allowed = self.conditions.allowed(self.sizes, self.shared)
         t = self.trellis
         return np.where(allowed[t.parent] & allowed[t.left] & allowed[t.right], values, -np.inf)
-
-    def _tabulated(self) -> Floats:
-        t, model = self.trellis, self.model
-        if isinstance(model, SplitModel):
-            sums = np.zeros((t.n_clusters, model.additive.shape[1]))
-            pairs = np.zeros((t.n_clusters, len(model.pairwise)))
-            kernels.statistics(self.n, t.words, t.sizes, *self._splits[1:], model.additive, model.pairwise, sums, pairs)
-            return split_log_potentials(model, t.sizes, sums, pairs, t.parent, t.left, t.right)
-        if isinstance(model, SplitFunction):
-            if self.n > _MOST_MASKED:
-                raise ValueError(
-                    f"a split function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {self.n}; "
-                    f"write a SplitModel"
-                )
-            masks = t.words[:, 0].astype(np.int64)
-            return model.log_potentials(masks[t.left], masks[t.right])
-        tabulate = getattr(model, "split_log_potentials", None)
-        if tabulate is None:
-            raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
-        return np.asarray(tabulate(t))
 
     def with_sums(self, u: Floats) -> SparseHierarchyPasses:
         """The same splits, also those that the model forbids, with log ψ(L, R) = u(L) + u(R)."""
@@ -134,6 +109,10 @@ class SparseHierarchyPasses(HierarchyPasses):
         M = np.empty(self.trellis.n_clusters)
         kernels.maximum(*self._splits, self.log_psi, M)
         return M
+
+    def best_rows(self, M: Floats) -> Ints:
+        """(n − 1,): the splits of the trellis that the best hierarchy is made of, given `maximum`."""
+        return np.array([self.trellis.offsets[cluster] + best for cluster, best in self.best_splits(M)], dtype=np.int64)
 
     def outside(self, Z: Floats) -> Floats:
         """(m,): the probability that each cluster occurs."""

@@ -22,7 +22,6 @@ from palmette.partition import Partition
 from palmette.passes.all_clusters import AllClusters
 from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.draws import draw_memberships
-from palmette.passes.partitions.potentials import tabulate_potentials
 from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.passes.partitions.segments import SegmentPasses
 from palmette.recursions.partitions import full as kernels
@@ -74,8 +73,10 @@ class FullPartitionPasses(PartitionPasses):
         """(2^n,): log ψ of every cluster; −inf for the empty set and where the conditions forbid it."""
         if self._given is not None:
             return self._given
+        table = np.empty(1 << self.n)
         with self.clusters.workers("tabulating clusters", 20.0 * 2**self.n) as workers:
-            table = tabulate_potentials(self.model, workers)
+            self.model.tabulate_clusters(workers, table)
+        table[0] = -np.inf
         if self._conditions:
             table[~self._conditions.allowed(self.sizes, self.shared)] = -np.inf
         return table

@@ -77,7 +77,7 @@ class SparsePartitionPasses(PartitionPasses):
     @cached_property
     def log_psi(self) -> Floats:
         """(m,): log ψ of every cluster; −inf where the conditions forbid it."""
-        out = self.trellis.log_potentials(self.model)
+        out = self.model.cluster_log_potentials(self.trellis)
         return np.where(self._conditions.allowed(self.sizes, self.shared), out, -np.inf) if self._conditions else out
 
     def shared(self, leaves: Iterable[int]) -> Ints:

@@ -12,19 +12,11 @@ import math
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import kernel
+from palmette.clusters import member_list
 from palmette.numeric import exponential, unit_draw
 
-__all__ = [
-    "add_separated",
-    "add_together",
-    "draw_splits",
-    "inside",
-    "maximum",
-    "member_list",
-    "outside",
-    "statistics",
-]
+__all__ = ["add_separated", "add_together", "draw_splits", "inside", "maximum", "outside"]
 
 
 @kernel
@@ -116,49 +108,6 @@ def draw_splits(n, offsets, left, right, log_psi, Z, seed, out, log_potential, f
             depth += 2
         out[d] = np.sort(out[d])
         log_potential[d] = total
-
-
-@inline
-def member_list(words, out):
-    """Fill `out` with the leaves of a bit set, increasing; return how many they are."""
-    count = 0
-    for w in range(words.size):
-        word = words[w]
-        while word != np.uint64(0):
-            lowest = word & (~word + np.uint64(1))
-            bit = 0
-            while (lowest >> np.uint64(bit)) != np.uint64(1):
-                bit += 1
-            out[count] = 64 * w + bit
-            count += 1
-            word ^= lowest
-    return count
-
-
-@kernel
-def statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
-    """Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up."""
-    one, two = np.empty(n, np.int64), np.empty(n, np.int64)
-    for p in range(sizes.size):
-        if p < n:
-            for c in range(additive.shape[1]):
-                sums[p, c] = additive[p, c]
-            continue
-        best = offsets[p]
-        for s in range(offsets[p], offsets[p + 1]):
-            if sizes[left[s]] * sizes[right[s]] < sizes[left[best]] * sizes[right[best]]:
-                best = s
-        for c in range(additive.shape[1]):
-            sums[p, c] = sums[left[best], c] + sums[right[best], c]
-        if pairwise.shape[0] == 0:
-            continue
-        m, k = member_list(words[left[best]], one), member_list(words[right[best]], two)
-        for c in range(pairwise.shape[0]):
-            total = 0.0
-            for x in range(m):
-                for y in range(k):
-                    total += pairwise[c, one[x], two[y]]
-            pairs[p, c] = pairs[left[best], c] + pairs[right[best], c] + total
 
 
 @kernel

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
-from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
@@ -35,33 +35,22 @@ _REGROWN = 2  # times: which clusters matter depends on β, and β on the cluste
 _MOST_REMAINDERS = 100_000
 
 
+class _Options(TypedDict, total=False):
+    exact_leaves: int
+    max_memory: int | None
+    perplexity: float | None
+    hierarchies: Iterable[Hierarchy]
+    min_share: float
+    max_clusters: int
+    rng: np.random.Generator | int | None
+    progress: bool | None
+
+
+@overload
+def posterior(model: HierarchyModel, *, n_clusters: None = ..., **options: Unpack[_Options]) -> HierarchyPosterior: ...
 @overload
 def posterior(
-    model: HierarchyModel,
-    *,
-    exact_leaves: int | None = ...,
-    max_memory: int | None = ...,
-    perplexity: float | None = ...,
-    hierarchies: Iterable[Hierarchy] = ...,
-    min_share: float = ...,
-    max_clusters: int = ...,
-    n_clusters: None = ...,
-    rng: np.random.Generator | int | None = ...,
-    progress: bool | None = ...,
-) -> HierarchyPosterior: ...
-@overload
-def posterior(
-    model: PartitionModel,
-    *,
-    exact_leaves: int | None = ...,
-    max_memory: int | None = ...,
-    perplexity: float | None = ...,
-    hierarchies: Iterable[Hierarchy] = ...,
-    min_share: float = ...,
-    max_clusters: int = ...,
-    n_clusters: int | None = ...,
-    rng: np.random.Generator | int | None = ...,
-    progress: bool | None = ...,
+    model: PartitionModel, *, n_clusters: int | None = ..., **options: Unpack[_Options]
 ) -> PartitionPosterior: ...
 def posterior(
     model: HierarchyModel | PartitionModel,
@@ -97,23 +86,23 @@ def posterior(
     >>> few.is_exact, many.is_exact
     (True, False)
     """
-    task = _Task(_check(model, n_clusters), perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
+    _check(model, n_clusters)
+    task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
     if exact_leaves is None:
-        exact_leaves = DEFAULTS.most_leaves(tabled=isinstance(model, SplitFunction))
+        exact_leaves = DEFAULTS.most_leaves(tabled=model.clusterings == "hierarchies" and not model.is_compiled)
     if model.n_leaves <= check_integer("exact_leaves", exact_leaves, 0):
         with suppress(TrellisTooLarge):
             return task.exact()
-    if isinstance(model, PartitionModel):
+    if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
-    return task.grown(_start(model, hierarchies, rng, progress), min_share=min_share, max_clusters=max_clusters)
+    first = _start(model, hierarchies, rng, progress)
+    return task.grown(first, min_share=min_share, max_clusters=max_clusters)
 
 
-def _check(model: object, n_clusters: int | None) -> Any:
-    if not isinstance(model, HierarchyModel | PartitionModel):
-        raise TypeError(f"expected a model, such as palmette.models.Dasgupta(similarity), not {model!r}")
-    if n_clusters is not None and not isinstance(model, PartitionModel):
+def _check(model: HierarchyModel | PartitionModel, n_clusters: int | None) -> None:
+    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+    if n_clusters is not None and model.clusterings != "partitions":
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
-    return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +138,10 @@ class _Task:
         return at_perplexity(self.model, self.perplexity, trellis=trellis, progress=self.options["progress"])
 
     def make(self, model: Any, trellis: Any = None) -> SomePosterior:
-        kind: Any = HierarchyPosterior if isinstance(model, HierarchyModel) else PartitionPosterior
-        made: SomePosterior = kind(model, trellis=trellis, **self.options)
-        if self.n_clusters is not None:
-            assert isinstance(made, PartitionPosterior)
-            return made.condition(n_clusters=self.n_clusters)
-        return made
+        if model.clusterings == "hierarchies":
+            return HierarchyPosterior(model, trellis=trellis, **self.options)
+        made = PartitionPosterior(model, trellis=trellis, **self.options)
+        return made if self.n_clusters is None else made.condition(n_clusters=self.n_clusters)
 
 
 def _with_tables(made: SomePosterior) -> SomePosterior:

@@ -1,42 +1,68 @@
-"""Temperature a person can set: by the effective number of hierarchies, in place of β.
+"""Posteriors along β, and the β at which one has a perplexity."""
 
-    perplexity = exp(entropy of the posterior),    d entropy / dβ = −β · Var(cost) ≤ 0
-
-From all hierarchies at β = 0 the perplexity falls to the number of those that are equally good and best. Every value in
-between belongs to one β, unless all hierarchies are equally good. Entropies are exact, so β is only solved for. The
-same holds for partitions.
-"""
+# ruff: noqa: D102 – members of a protocol say it by their names
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 
-from palmette.array_types import Floats
+from palmette.checks import check_number
 from palmette.clusters import Cluster
-from palmette.labels import leaf_index, leaf_numbers
-from palmette.models.cluster_model import PartitionModel
-from palmette.models.split_model import HierarchyModel
+from palmette.models.base import Clusterings, require_model
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.progress import Progress
 
-__all__ = ["SupportCurve", "TemperatureRow", "at_perplexity", "curve", "support_curve"]
-
-SomeModel = TypeVar("SomeModel", bound=HierarchyModel | PartitionModel)
+__all__ = ["Scan", "TemperatureRow", "TemperedModel", "TemperedPosterior", "at_perplexity", "curve"]
 
 _CLOSE = 5e-7  # of the logarithm of the perplexity
 _STEP = 4.0  # from one β to the next while a bracket is looked for
 _POINTS = 33
 _LARGE = 18  # leaves from which on one posterior takes so long that a bar is welcome
+
+
+class TemperedModel(Protocol):
+    """What is needed of a model: it can be set to another β. `palmette.models.Tempered` can."""
+
+    beta: float
+    clusterings: ClassVar[Clusterings]
+
+    @property
+    def n_leaves(self) -> int: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    def with_beta(self, beta: float) -> Self: ...
+    def log_potential(self, clustering: Any, /) -> float: ...
+
+
+class TemperedPosterior(Protocol):
+    """What is needed of a posterior; both kinds have it."""
+
+    @property
+    def entropy(self) -> float: ...
+    @property
+    def log_partition(self) -> float: ...
+    @property
+    def count(self) -> int: ...
+    def map(self) -> Any: ...
+    def sample(self, size: int, rng: int) -> Iterable[Any]: ...
+    def cluster_probability(self, cluster: Cluster, /) -> float: ...
+    def cluster_probabilities(self, min_probability: float) -> Table[Any]: ...
+
+
+AnyTempered = TypeVar("AnyTempered", bound=TemperedModel)
+
+_POSTERIORS: dict[Clusterings, Callable[..., TemperedPosterior]] = {
+    "hierarchies": HierarchyPosterior,
+    "partitions": PartitionPosterior,
+}
 
 
 class TemperatureRow(NamedTuple):
@@ -48,20 +74,9 @@ class TemperatureRow(NamedTuple):
     log_partition: float
 
 
-@dataclass(frozen=True, eq=False)
-class SupportCurve:
-    """The probabilities of k clusters at m inverse temperatures."""
-
-    betas: Floats  #: (m,), rising
-    perplexities: Floats  #: (m,)
-    clusters: tuple[tuple[str, ...], ...]  #: k clusters, by the labels of their members
-    in_best: npt.NDArray[np.bool_]  #: (k,): whether the most probable clustering, the same at every β > 0, has it
-    probabilities: Floats  #: (m, k)
-
-
 def at_perplexity(
-    model: SomeModel, perplexity: float, *, trellis: Any = None, progress: bool | None = None
-) -> SomeModel:
+    model: AnyTempered, perplexity: float, *, trellis: Any = None, progress: bool | None = None
+) -> AnyTempered:
     """The same model at the β where exp(entropy of the posterior) = `perplexity`, to one part in a million.
 
     `perplexity` is the effective number of hierarchies (or partitions): 1 is certainty, the number of all of them is
@@ -70,17 +85,17 @@ def at_perplexity(
 
     >>> import palmette as pal
     >>> data = pal.datasets.load_numerals()
-    >>> model = at_perplexity(pal.models.Dasgupta(data.similarity, labels=data.labels), 100)
+    >>> model = pal.temperature.at_perplexity(pal.models.Dasgupta(data.similarity, labels=data.labels), 100)
     >>> round(model.beta, 3), round(math.exp(pal.HierarchyPosterior(model).entropy), 2)
     (7.195, 100.0)
     """
-    scan = _Scan(model, trellis, progress)
+    scan = Scan(model, trellis, progress)
     beta = scan.beta_at(scan.check(perplexity))
-    return model.with_beta(beta)  # type: ignore[union-attr, no-any-return]
+    return model.with_beta(beta)
 
 
 def curve(
-    model: HierarchyModel | PartitionModel,
+    model: TemperedModel,
     betas: Iterable[float] | None = None,
     *,
     perplexities: Iterable[float] | None = None,
@@ -92,101 +107,69 @@ def curve(
     With neither: 33 inverse temperatures from where nearly all hierarchies count to where nearly only the best do.
 
     >>> import palmette as pal
-    >>> curve(pal.models.SumOfSquares([[0.0], [1.0], [5.0]]), betas=[0.0, 1.0])
+    >>> pal.temperature.curve(pal.models.SumOfSquares([[0.0], [1.0], [5.0]]), betas=[0.0, 1.0])
     beta    perplexity  entropy  log_partition
     0.0000  3.0000      1.0986   1.0986
     1.0000  1.0048      0.0048   -0.4994
     """
     if betas is not None and perplexities is not None:
         raise ValueError("both betas and perplexities were given; give one of them, or neither")
-    scan = _Scan(model, trellis, progress)
+    scan = Scan(model, trellis, progress)
     if perplexities is not None:
         chosen = [scan.beta_at(target) for target in [scan.check(perplexity) for perplexity in perplexities]]
     else:
         chosen = scan.betas() if betas is None else [float(beta) for beta in betas]
-    rows = [scan.row(scan.posterior(beta), beta) for beta in chosen]
+    rows = [scan.row(beta) for beta in chosen]
     return Table(TemperatureRow, rows.__getitem__, len(rows))
 
 
-def support_curve(
-    model: HierarchyModel | PartitionModel,
-    betas: Iterable[float] | None = None,
-    *,
-    clusters: Iterable[Cluster] | None = None,
-    rivals: int = 3,
-    trellis: Any = None,
-    progress: bool | None = None,
-) -> SupportCurve:
-    """The probability of every cluster of `clusters` at each of `betas`, which are chosen as by `curve` if None.
-
-    Without `clusters`: those of the most probable hierarchy (which is the same at every β > 0) but singletons and the
-    root, or those of the most probable partition; then the `rivals` other ones that come to the highest probabilities.
-
-    >>> import palmette as pal
-    >>> found = support_curve(pal.models.SumOfSquares([[0.0], [1.0], [5.0]]), betas=[0.0, 1.0], rivals=1)
-    >>> found.clusters, found.probabilities.round(2).tolist()
-    ((('0', '1'), ('0', '2')), [[0.33, 0.33], [1.0, 0.0]])
-    """
-    scan = _Scan(model, trellis, progress)
-    chosen = np.array(scan.betas() if betas is None else sorted(map(float, betas)))
-    best = scan.best_clusters()
-    named = best + scan.rivals(chosen[::4], best, rivals) if clusters is None else scan.named(clusters)
-    rows, supports = [], []
-    for beta in chosen.tolist():
-        posterior = scan.posterior(beta)
-        rows.append(scan.row(posterior, beta).perplexity)
-        supports.append([posterior.cluster_probability(cluster) for cluster in named])
-    in_best = np.array([cluster in best for cluster in named], dtype=bool)
-    values = np.array(supports, dtype=np.float64).reshape(len(chosen), len(named))
-    return SupportCurve(chosen, np.array(rows), tuple(named), in_best, values)
-
-
-class _Scan:
+class Scan:
     """Posteriors of one model at one β after the other; none is kept."""
 
-    def __init__(self, model: Any, trellis: Any, progress: bool | None) -> None:
+    def __init__(self, model: TemperedModel, trellis: Any, progress: bool | None) -> None:
         _require_temperature(model)
-        hierarchies = isinstance(model, HierarchyModel)
+        self.things = model.clusterings
         self._model, self._trellis = model, trellis
-        self._kind: Any = HierarchyPosterior if hierarchies else PartitionPosterior
-        self.things = "hierarchies" if hierarchies else "partitions"
         self._own_bar = model.n_leaves >= _LARGE
         self._progress = progress
 
-    def posterior(self, beta: float) -> Any:
+    def posterior(self, beta: float) -> TemperedPosterior:
+        """The posterior at one inverse temperature."""
         return self._on_trellis(self._model.with_beta(beta))
 
-    def _on_trellis(self, model: Any) -> Any:
-        return self._kind(model, trellis=self._trellis, progress=False if self._own_bar else self._progress)
+    def _on_trellis(self, model: TemperedModel) -> TemperedPosterior:
+        progress = False if self._own_bar else self._progress
+        return _POSTERIORS[self.things](model, trellis=self._trellis, progress=progress)
 
-    def row(self, posterior: Any, beta: float) -> TemperatureRow:
+    def row(self, beta: float) -> TemperatureRow:
+        """The posterior at one inverse temperature, in numbers."""
+        posterior = self.posterior(beta)
         return TemperatureRow(beta, math.exp(posterior.entropy), posterior.entropy, posterior.log_partition)
 
     @cached_property
     def count(self) -> int:
+        """How many clusterings there are."""
         posterior = self.posterior(0.0)
         posterior.entropy  # noqa: B018 – raises if nothing is possible
         return int(posterior.count)
 
     @cached_property
-    def _reference(self) -> Any:
+    def _reference(self) -> TemperedModel:
         # The given model, or one with a temperature if it has none: best clusterings are the same at every β > 0.
-        return self._on_trellis(self._model if self._model.beta > 0 else self._model.with_beta(1.0))
+        return self._model if self._model.beta > 0 else self._model.with_beta(1.0)
 
     @cached_property
-    def _best(self) -> Any:
-        best = self._reference.map()
-        self._reference.clear()
-        return best
+    def best(self) -> Any:
+        """The most probable clustering."""
+        return self._on_trellis(self._reference).map()
 
     @cached_property
     def _best_potential(self) -> float:
-        return float(self._reference.model.log_potential(self._best) / self._reference.model.beta)
+        return float(self._reference.log_potential(self.best) / self._reference.beta)
 
     def check(self, perplexity: float) -> float:
         """log of the perplexity, if it is a number from 1 to the number of hierarchies."""
-        if isinstance(perplexity, bool) or not isinstance(perplexity, int | float | np.number):
-            raise TypeError(f"perplexity must be a number, the effective number of {self.things}, not {perplexity!r}")
+        check_number("perplexity", perplexity, f", the effective number of {self.things}")
         if not 1 <= perplexity < math.inf or math.log(perplexity) > math.log(self.count) + 1e-9:
             raise ValueError(
                 f"perplexity is {perplexity:g}; expected the effective number of {self.things}, "
@@ -218,14 +201,14 @@ class _Scan:
         finally:
             bar.close()
 
-    def _above(self, posterior: Any, beta: float, target: float) -> float:
+    def _above(self, posterior: TemperedPosterior, beta: float, target: float) -> float:
         # How far the entropy is above the target, 0 if it is near enough; refuses where it will not fall any more.
         excess = posterior.entropy - target
         if excess > _CLOSE and self._is_settled(posterior, beta):
             raise self._out_of_reach(posterior.entropy, beta, target)
         return 0.0 if abs(excess) <= _CLOSE else float(excess)
 
-    def _is_settled(self, posterior: Any, beta: float, close: float = 1e-9) -> bool:
+    def _is_settled(self, posterior: TemperedPosterior, beta: float, close: float = 1e-9) -> bool:
         # The entropy is at least −log p(best), and equal to it when all that can occur is equally probable. Potentials
         # that differ by less than their rounding are the same.
         best = beta * self._best_potential
@@ -248,8 +231,7 @@ class _Scan:
     @cached_property
     def _scale(self) -> float:
         # The β at which a typical clustering is less probable than the best one by a factor of e.
-        posterior = self.posterior(0.0)
-        reference = self._reference.model
+        posterior, reference = self.posterior(0.0), self._reference
         values = np.array([reference.log_potential(x) for x in posterior.sample(64, rng=0)]) / reference.beta
         values = values[np.isfinite(values)]
         size = float(np.abs(values).max(initial=abs(self._best_potential)))
@@ -269,29 +251,9 @@ class _Scan:
             low, high = low / 10, high * 10
         return [float(beta) for beta in np.geomspace(low, high, _POINTS)]
 
-    def best_clusters(self) -> list[tuple[str, ...]]:
-        clusters: Sequence[frozenset[int]] = self._best.clusters()
-        if self._kind is HierarchyPosterior:
-            clusters = [cluster for cluster in clusters if 1 < len(cluster) < self._best.n_leaves]
-        return [tuple(self._best.labels[leaf] for leaf in sorted(cluster)) for cluster in clusters]
-
-    def rivals(self, betas: Floats, best: list[tuple[str, ...]], most: int) -> list[tuple[str, ...]]:
-        """Up to `most` other clusters, those first that come to the highest probability at one of these β."""
-        highest: dict[tuple[str, ...], float] = {}
-        for beta in betas.tolist() if most > 0 else ():
-            for row in self.posterior(beta).cluster_probabilities(min_probability=0.05)[: len(best) + most]:
-                highest[row.members] = max(row.probability, highest.get(row.members, 0.0))
-        others = sorted((cluster for cluster in highest if cluster not in best), key=lambda c: (-highest[c], c))
-        return others[: max(most, 0)]
-
-    def named(self, clusters: Iterable[Cluster]) -> list[tuple[str, ...]]:
-        index = leaf_index(self._model.labels)
-        return [tuple(self._model.labels[leaf] for leaf in sorted(leaf_numbers(c, index))) for c in clusters]
-
 
 def _require_temperature(model: object) -> None:
-    if not isinstance(model, HierarchyModel | PartitionModel):
-        raise TypeError(f"expected a model, such as palmette.models.Dasgupta(similarity), not {model!r}")
+    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
     if not hasattr(model, "with_beta"):
         raise TypeError(
             f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "

@@ -92,7 +92,7 @@ def test_partitions_into_clusters_of_several_hierarchies_or_of_the_best(make, mo
     several = pal.search.posterior(model, hierarchies=given)
     assert not several.is_exact
     assert several.log_partition >= max(bounds)
-    monkeypatch.setattr("palmette.search.posterior._MOST_REMAINDERS", 3)
+    monkeypatch.setattr("palmette.search.exact_or_sparse._MOST_REMAINDERS", 3)
     single = pal.search.posterior(model, hierarchies=given)
     assert single.log_partition == pytest.approx(max(bounds), abs=1e-12)
 

@@ -10,8 +10,21 @@ from palmette.partition import Partition
 __all__ = ["Found", "FoundPartition"]
 
 
+class _Bounded:
+    log_potential: float
+    bound: float | None
+
+    @property
+    def gap(self) -> float | None:
+        """How much better another one can be at most: 0 if none is better, None if nothing is proved."""
+        if self.bound is None:
+            return None
+        # Rounding may put the bound a little below, and −inf − (−inf) is no number.
+        return self.bound - self.log_potential if self.bound > self.log_potential else 0.0
+
+
 @dataclass(frozen=True)
-class Found:
+class Found(_Bounded):
     """A hierarchy, its log potential, and, if the search can prove one, a bound that no hierarchy exceeds.
 
     >>> h = Hierarchy.from_nested((0, 1))
@@ -23,14 +36,9 @@ class Found:
     log_potential: float
     bound: float | None = None
 
-    @property
-    def gap(self) -> float | None:
-        """How much better another hierarchy can be at most: 0 if none is better, None if nothing is proved."""
-        return _gap(self.log_potential, self.bound)
-
 
 @dataclass(frozen=True)
-class FoundPartition:
+class FoundPartition(_Bounded):
     """A partition, its log potential, and, if the search can prove one, a bound that no partition exceeds.
 
     `hierarchy` is the one that it was cut from, if any.
@@ -40,15 +48,3 @@ class FoundPartition:
     log_potential: float
     bound: float | None = None
     hierarchy: Hierarchy | None = None
-
-    @property
-    def gap(self) -> float | None:
-        """How much better another partition can be at most: 0 if none is better, None if nothing is proved."""
-        return _gap(self.log_potential, self.bound)
-
-
-def _gap(log_potential: float, bound: float | None) -> float | None:
-    if bound is None:
-        return None
-    # Rounding may put the bound a little below, and −inf − (−inf) is no number.
-    return bound - log_potential if bound > log_potential else 0.0

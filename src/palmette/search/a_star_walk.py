@@ -1,4 +1,4 @@
-"""The walk behind `a_star`: clusters with a value that only falls, and heaps of their splits. It needs no model.
+"""The walk of `a_star`: clusters with a value that only falls, and heaps of their splits. It needs no model.
 
 Clusters that have come up are numbered, and found by mask in a hash table; number 0 stands for any single leaf. The
 splits of an open cluster lie in one stretch of long arrays, as a heap. The search is a walk along a path of clusters
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.clusters import size_of
+from palmette.hashing import mix
 from palmette.recursions.subsets import ZERO
 
 __all__ = ["State", "add_split", "advance", "begin", "compact", "end", "enter", "first_state", "number", "rehash"]
@@ -108,17 +109,11 @@ def _sink(left, log_psi, total, first, count, place):
 
 
 @inline
-def hash_of(mask):
-    """A number whose low bits depend on all bits of the mask."""
-    h = mask * np.uint64(0x9E3779B97F4A7C15)
-    return h ^ (h >> np.uint64(32))
-
-
-@inline
 def _find(keys, mask):
-    # Where a mask is in the hash table, or where it would go.
+    # Where a mask is in the hash table, or where it would go. It holds the masks themselves: `palmette.hashing` would
+    # look each one up by its number, in a second array, and this is where the search spends its time.
     last = np.uint64(keys.size - 1)
-    at = hash_of(mask) & last
+    at = mix(ZERO, mask) & last
     while keys[at] != ZERO and keys[at] != mask:
         at = (at + _ONE) & last
     return at

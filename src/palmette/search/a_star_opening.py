@@ -1,4 +1,4 @@
-"""Opening a cluster for `a_star`: its splits, each with log ψ and the values of both parts.
+"""Opening a cluster for `a_star`, where its walk stops: its splits, each with log ψ and the values of both parts.
 
 ``data`` is (θ, n, additive, pairwise, log ψ of pairs of leaves). ``room`` is scratch space: the members, sums and pair
 sums of the cluster last described, three rows of features, for P, L and R, and a table of the latest bounds by hash: a
@@ -14,11 +14,12 @@ import numpy as np
 
 from palmette._jit import kernel, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
-from palmette.models.bounds import bound_of, never_gains
+from palmette.hashing import mix
+from palmette.models.bounds import bound_of
 from palmette.models.features import feature_loader
 from palmette.models.split_model import SplitModel
 from palmette.recursions.subsets import ZERO, next_subset
-from palmette.search.best_first import (
+from palmette.search.a_star_walk import (
     DEPTH,
     DONE,
     IS_OPENING,
@@ -29,7 +30,6 @@ from palmette.search.best_first import (
     begin,
     end,
     enter,
-    hash_of,
     joined,
     number,
     room_for_split,
@@ -128,7 +128,7 @@ def _list_splits(data, room, state, c, least, budget):
                 elif sizes[row] == 2:
                     values[row] = of_pairs[members[row, 0], members[row, 1]]
                 else:
-                    at = hash_of(part) & np.uint64(latest_masks.size - 1)
+                    at = mix(ZERO, part) & np.uint64(latest_masks.size - 1)
                     if latest_masks[at] != part:
                         latest_masks[at] = part
                         latest_bounds[at] = bounded(theta, n, members[row], sizes[row], additive, pairwise)
@@ -173,7 +173,7 @@ def compile_opening(model: SplitModel, state: State) -> Opening:
     bounded = specialise(_bounded, bound=bound_of(model))
     known = specialise(_known, describe=describe, **scoring)
     list_splits = specialise_inline(_list_splits, describe=describe, bounded=bounded, **scoring)
-    highest = 0.0 if never_gains(model) else _INF
+    highest = 0.0 if model.never_gains else _INF
     data = (model.theta, n, model.additive, model.pairwise, np.zeros((n, n)), highest)
     statistics = (np.empty(model.additive.shape[1]), np.empty(len(model.pairwise)))
     latest = 1 << min(n, _LATEST)
