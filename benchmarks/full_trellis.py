@@ -3,6 +3,7 @@
     python benchmarks/full_trellis.py                 # the table, and a plot beside this file
     python benchmarks/full_trellis.py --sizes 10 14   # quicker
     python benchmarks/full_trellis.py --write         # and puts the table into docs/performance.md
+    python benchmarks/full_trellis.py --limits        # seconds of a default call, for palmette/defaults.py
 
 Every row is a process of its own, so that its peak memory is its own. Times are the best of `--repeat` runs after a
 warm-up, divided by the (3^n − 2^(n+1) + 1)/2 splits. The naive walk is what one would write first: for every cluster
@@ -59,6 +60,12 @@ def make_model(name: str, n: int, beta: float):
         return pal.models.Correlation(weights - 0.5, beta)
     if name == "SumOfSquares":
         return pal.models.SumOfSquares(rng.random((n, 3)), beta)
+    if name == "CorrelationClusters":
+        return pal.models.CorrelationClusters(weights - 0.5, beta)
+    if name == "DirichletProcess":
+        return pal.models.DirichletProcess(rng.random((n, 3)), 1.0, pal.likelihoods.NormalGamma())
+    if name == "SplitFunction":
+        return pal.models.SplitFunction(n, lambda left, right: -1.0 * np.bitwise_count(left) * np.bitwise_count(right))
     if name == "user's score":
         x = rng.random(n)
         return UserScore(n, theta=[beta], additive=np.column_stack([x, x * x]))
@@ -114,12 +121,12 @@ def naive_kernels(log_psi):
 def naive_pass(trellis: FullHierarchyPasses, kernel) -> np.ndarray:
     table = np.full(1 << trellis.n, -np.inf)
     table[1 << np.arange(trellis.n)] = 0.0
-    with trellis.workers("naive", n_splits(trellis.n)) as workers:
+    with trellis.clusters.workers("naive", n_splits(trellis.n)) as workers:
         for k in range(2, trellis.n + 1):
-            masks = trellis.clusters_of_size(k).astype(np.int64)
+            masks = trellis.clusters.of_size(k).astype(np.int64)
 
             def call(first, last, masks=masks):
-                kernel(trellis.data, masks[first:last], table)
+                kernel(trellis.tables.data, masks[first:last], table)
 
             workers.run(call, np.full(len(masks), 2.0 ** (k - 1)))
     return table
@@ -140,7 +147,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     small_Z = small.inside()
     small.maximum()
     small.outside(small_Z)
-    naive = naive_kernels(small.potentials.log_psi)
+    naive = naive_kernels(small.tables.potentials.log_psi)
     for kernel in naive:
         naive_pass(small, kernel)
 
@@ -148,7 +155,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     small.solve(10)
     row = {"model": name, "beta": beta, "n": n, "threads": trellis.threads}
     unit = 1e9 / n_splits(n)
-    setup, _ = best_time(lambda: trellis.potentials, 1)
+    setup, _ = best_time(lambda: trellis.tables, 1)
     row["tabulate"] = setup * unit
     if n <= SERIAL:  # one call gives both
         row["seconds"], (Z, M) = best_time(lambda: trellis.solve(n), repeat)
@@ -171,6 +178,32 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     assert np.isclose(Z[-1], naive_Z[-1], rtol=1e-12), (Z[-1], naive_Z[-1])
     assert np.isclose(M[-1], naive_M[-1], rtol=1e-12), (M[-1], naive_M[-1])
     return row
+
+
+LIMITS = {  # leaves at which a default call is timed, by what kind of model it is
+    "Dasgupta": range(18, 23),
+    "SumOfSquares": range(18, 23),
+    "CorrelationClusters": range(18, 23),
+    "DirichletProcess": range(18, 23),
+    "user's score": range(18, 22),
+    "Ginkgo ordered": range(18, 22),
+    "SplitFunction": range(14, 19),
+}
+
+
+def seconds_of_a_call(name: str, n: int) -> float:
+    """log Z, the MAP and all probabilities of one problem, as `search.posterior` computes them."""
+    pal.search.posterior(make_model(name, 13, 1.0), progress=False)  # compiles
+    begin = time.perf_counter()
+    pal.search.posterior(make_model(name, n, 1.0), exact_leaves=n, progress=False)
+    return time.perf_counter() - begin
+
+
+def limits() -> None:
+    print(f"seconds of log Z, MAP and probabilities by number of leaves; {default_threads()} threads", flush=True)
+    for name, sizes in LIMITS.items():
+        times = (f"{n}: {seconds_of_a_call(name, n):.2f}" for n in sizes)
+        print(f"{name:20} {'   '.join(times)}", flush=True)
 
 
 def rows(sizes: list[int]):
@@ -232,9 +265,13 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", help="only these, e.g. Dasgupta Uniform")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "full_trellis.png")
+    parser.add_argument("--limits", action="store_true", help="only time default calls near the limits of defaults.py")
     parser.add_argument("--row", nargs=3, help=argparse.SUPPRESS)
     _tables.add_option(parser)
     arguments = parser.parse_args()
+    if arguments.limits:
+        limits()
+        return
     if arguments.row:
         name, n, beta = arguments.row
         print(json.dumps(measure(name, int(n), float(beta), arguments.repeat)))

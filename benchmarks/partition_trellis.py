@@ -84,9 +84,9 @@ def naive_max(log_psi, sets, M):
 def naive_pass(trellis: FullPartitionPasses, kernel) -> np.ndarray:
     table = np.full(1 << trellis.n, -np.inf)
     table[0] = 0.0
-    with trellis.workers("naive", 0.5 * 3.0**trellis.n) as workers:
+    with trellis.clusters.workers("naive", 0.5 * 3.0**trellis.n) as workers:
         for k in range(1, trellis.n + 1):
-            sets = trellis.clusters_of_size(k).astype(np.int64)
+            sets = trellis.clusters.of_size(k).astype(np.int64)
             workers.run(
                 lambda i, j, sets=sets: kernel(trellis.log_psi, sets[i:j], table), np.full(len(sets), 2.0 ** (k - 1))
             )

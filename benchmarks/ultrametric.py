@@ -1,6 +1,7 @@
 """One iteration of ultrametric fitting, forward and backward, against the same steps with Higra; memory of a large fit.
 
     python benchmarks/ultrametric.py [--edges 1000000] [--large 5000000] [--write]
+    python benchmarks/ultrametric.py --points 100000      neighbours and spanning trees, against SciPy's cKDTree
 
 Everything runs on one core. *Higra* is: single linkage (`bpt_canonical`), lowest common ancestors of all edges, a
 look-up, the loss, and the gradient added up on the edges of the tree. For Dasgupta's loss Higra has no soft sizes; the
@@ -24,8 +25,13 @@ import higra
 import numba
 import numpy as np
 from scipy.ndimage import gaussian_filter
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from palmette import ultrametric
+from palmette.ultrametric.kd_tree import Boxes
+from palmette.ultrametric.spanning import join_boxes
 
 SLOPE = 50.0
 
@@ -187,7 +193,7 @@ graph = Graph.from_image(np.random.default_rng(0).random((side, side)))
 start = time.perf_counter()
 found = fit(graph, Closest() + ClusterSize(top=10), iterations=5)
 seconds = (time.perf_counter() - start) / 5
-found.labels(10)
+found.membership(10)
 print(graph.n_edges, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
 """
 
@@ -201,15 +207,78 @@ def large(n_edges):
     verdict(float(gigabytes) < 8, words)
 
 
+def scipy_tree(points, tree, gaps, neighbours):
+    """Total length of the spanning tree: Borůvka's rounds, and twice as many neighbours where all are in one part."""
+    n = len(points)
+    everyone, part, n_parts, total = np.arange(n), np.arange(n), n, 0.0
+    best, gap, reach, known = np.full(n, -1), np.full(n, np.inf), gaps[:, -1].copy(), gaps.shape[1]
+    while n_parts > 1:
+        outside = part[neighbours] != part[:, None]
+        first, has = outside.argmax(axis=1), outside.any(axis=1)
+        best[has], gap[has] = neighbours[everyone, first][has], gaps[everyone, first][has]
+        gap[part[best] == part] = np.inf
+        nearest = np.full(n_parts, np.inf)
+        np.minimum.at(nearest, part, gap)
+        open_, k = np.flatnonzero(np.isinf(gap) & (reach <= nearest[part])), known
+        while len(open_) and k < n:
+            k = min(2 * k, n)
+            lengths, others = tree.query(points[open_], k)
+            outside = part[others] != part[open_, None]
+            first, has, rows = outside.argmax(axis=1), outside.any(axis=1), np.arange(len(open_))
+            best[open_[has]], gap[open_[has]] = others[rows, first][has], lengths[rows, first][has]
+            np.minimum.at(nearest, part[open_], gap[open_])
+            reach[open_] = np.maximum(reach[open_], lengths[:, -1])
+            open_ = open_[~has & (reach[open_] <= nearest[part[open_]])]
+        order = np.lexsort((gap, part))
+        chosen = order[np.flatnonzero(np.diff(part[order], prepend=-1))]
+        pairs = np.unique(np.sort(np.stack((chosen, best[chosen]), axis=1), axis=1), axis=0)
+        total += np.linalg.norm(points[pairs[:, 0]] - points[pairs[:, 1]], axis=1).sum()
+        joined = coo_array((np.ones(len(pairs)), tuple(part[pairs].T)), shape=(n_parts, n_parts))
+        n_parts, number = connected_components(joined, directed=False)
+        part = number[part]
+    return total
+
+
+def timed(call):
+    start = time.perf_counter()
+    return call(), time.perf_counter() - start
+
+
+def of_points(n, k=5):
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 10):
+        normal = rng.normal(size=(n, d))
+        grouped = rng.normal(size=(n // 10, d)) + 20 * rng.normal(size=(20, d))[rng.integers(0, 20, n // 10)]
+        for name, points in {"normal": normal, "in 20 groups": grouped}.items():
+            warm = Boxes.of(points[:99])
+            join_boxes(warm, *warm.nearest(k))
+            boxes, building = timed(lambda points=points: Boxes.of(points))
+            near, nearing = timed(lambda boxes=boxes: boxes.nearest(k))
+            ends, joining = timed(lambda boxes=boxes, near=near: join_boxes(boxes, *near))
+            tree, planting = timed(lambda points=points: cKDTree(points))
+            found, asking = timed(lambda points=points, tree=tree: tree.query(points, k + 1))
+            total, growing = timed(lambda points=points, tree=tree, found=found: scipy_tree(points, tree, *found))
+            length = np.linalg.norm(points[ends[0]] - points[ends[1]], axis=1).sum()
+            verdict(
+                abs(length / total - 1) < 1e-6,
+                f"{len(points):,} points {name}, d = {d}: neighbours {building + nearing:.2f} s, cKDTree "
+                f"{planting + asking:.2f} s; spanning tree {joining:.2f} s, with cKDTree {growing:.2f} s",
+            )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--edges", type=int, default=1_000_000)
     parser.add_argument("--dasgupta-edges", type=int, default=100_000)
     parser.add_argument("--large", type=int, default=5_000_000)
+    parser.add_argument("--points", type=int, help="compare graphs of so many points, and nothing else")
     _tables.add_option(parser)
     given = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if given.points:
+        of_points(given.points)
+        return
     rows = closest([n for n in (10_000, 100_000) if n < given.edges] + [given.edges])
     rows += dasgupta(given.dasgupta_edges)
     header = ["one iteration, one core", "edges", "palmette", "Higra", "ratio"]

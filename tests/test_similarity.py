@@ -15,6 +15,7 @@ from palmette.similarity import (
     KINDS,
     centred,
     distances,
+    likeness,
     linkages,
     mean_similarity,
     median_distance,
@@ -102,6 +103,12 @@ def test_linkages_are_those_of_scipy():
         assert hierarchy.labels == tuple("abcdef")
         np.testing.assert_allclose(hierarchy.cophenetic()[PAIRS], cophenet(linkage(squareform(apart), method)))
     of_negative = linkages(-distances(SEVERAL))
+    np.testing.assert_array_equal(likeness(SEVERAL), -distances(SEVERAL))
+    gaps = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 4.0]])
+    filled = np.array([[1.0, 2.0], [3.0, 3.0], [5.0, 4.0]])
+    np.testing.assert_allclose(
+        likeness(gaps, filled=True), -distances((filled - filled.mean(axis=0)) / [np.sqrt(8 / 3), 1.0])
+    )
     assert of_negative[0] == pal.Hierarchy.from_linkage(linkage(SEVERAL, "average"))
     assert [h.n_leaves for h in linkages([[0.0]])] == [1]
 
@@ -127,13 +134,17 @@ def test_messages(call, error, message):
 @pytest.mark.parametrize("model", ["dasgupta", "correlation"])
 def test_the_command_line_and_scikit_learn_see_the_same_matrix(model, tmp_path, monkeypatch):
     sklearn = pytest.importorskip("palmette.sklearn")
-    from palmette.cli import exactness, palmette
+    from palmette.cli import palmette
+    from palmette.cli.commands import hierarchies as command
+    from palmette.cli.telling.exactness import infer_hierarchies
 
     seen = []
-    infer = exactness.infer_hierarchies
-    monkeypatch.setattr(
-        "palmette.cli.hierarchies.infer_hierarchies", lambda made, *rest: (seen.append(made), infer(made, *rest))[1]
-    )
+
+    def watched(made, *rest):
+        seen.append(made)
+        return infer_hierarchies(made, *rest)
+
+    monkeypatch.setattr(command, "infer_hierarchies", watched)
     x = SEVERAL[[0, 1, 2, 3, 4, 5, 5]]  # two rows are the same
     file = tmp_path / "x.csv"
     file.write_text("\n".join(["a,b,c,d", *(",".join(map(repr, row)) for row in x.tolist())]), encoding="utf-8")

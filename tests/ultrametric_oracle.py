@@ -9,8 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from palmette.ultrametric import Graph
+from palmette.ultrametric.kd_tree import Boxes, check_coordinates, pair_distances
+from palmette.ultrametric.spanning import join_boxes
 
 __all__ = ["closest", "cluster_size", "dasgupta", "graphs", "min_max", "single_linkage", "triplet"]
+__all__ += ["euclidean_spanning_tree"]
 
 
 def min_max(graph, weights):
@@ -108,3 +111,13 @@ def graphs(draw, max_vertices=8, distinct=False):
     values = st.integers(1, 400 if distinct else 5)
     lists = st.lists(values, min_size=len(edges), max_size=len(edges), unique=distinct)
     return Graph(edges, np.array(draw(lists)) / 100, n_vertices=n), np.array(draw(lists)) / 100
+
+
+def euclidean_spanning_tree(points, k=5):
+    """No twin: the tree that graphs of points hold, edges (N − 1, 2) and lengths, by rising (length, i, j)."""
+    checked = check_coordinates(points, "points")
+    boxes = Boxes.of(checked)
+    first, second = join_boxes(boxes, *boxes.nearest(min(k, len(checked) - 1)))
+    lengths = pair_distances(checked, first, second)
+    rising = np.lexsort((second, first, lengths))
+    return np.stack((first, second), axis=1, dtype=np.int64)[rising], lengths[rising]

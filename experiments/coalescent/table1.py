@@ -20,8 +20,7 @@ from common import Floats
 from scipy.spatial.distance import pdist, squareform
 
 import palmette as pal
-from palmette.coalescent import Brownian, IndependentSites, fit, greedy, sample_covariance
-from palmette.coalescent.estimate import Gamma, InverseWishart
+from palmette.coalescent import Brownian, Gamma, IndependentSites, InverseWishart, fit, greedy, sample_covariance
 
 PRINTED = {
     "mnist": {"average linkage": ".363 .581 .755", "BHC": ".392 .579 .763", "coalescent": ".412 .610 .773"},

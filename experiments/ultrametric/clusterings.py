@@ -87,14 +87,14 @@ def on_graph(table: Table, graph: Graph, chosen: dict[str, Any]) -> dict[str, Fo
     """Single and average linkage on the graph, and fits."""
     lowest, joined, k = subdominant(graph), average_linkage(graph), table.n_classes
     found = {
-        "single linkage": Found(lowest.labels(k), error_of(lowest.values, graph)),
+        "single linkage": Found(lowest.membership(k), error_of(lowest.values, graph)),
         "average linkage, graph": Found(common.cut(joined.children, k), error_of(joined.values, graph)),
     }
     for name in ("Closest", "Closest + size", "Dasgupta + size"):
         fitted = common.fit_named(name, graph, chosen)
         # Dasgupta was shown other weights, and its altitudes are no distances.
         error = error_of(fitted.ultrametric, graph) if name.startswith("Closest") else np.nan
-        found[name] = Found(fitted.labels(k), error)
+        found[name] = Found(fitted.membership(k), error)
     return found
 
 
@@ -104,7 +104,7 @@ def shaken(table: Table, graph: Graph, name: str, chosen: dict[str, Any]) -> Flo
     rng, shares = np.random.default_rng(how["seed"]), []
     for _ in range(how["repeats"]):
         moved = graph.with_weights(graph.weights * (1 + how["share"] * rng.normal(size=graph.n_edges)))
-        shares.append(accuracy(common.fit_named(name, moved, chosen).labels(table.n_classes), table.classes))
+        shares.append(accuracy(common.fit_named(name, moved, chosen).membership(table.n_classes), table.classes))
     return np.array(shares)
 
 
@@ -151,5 +151,5 @@ def support_vectors(table: Table, told: npt.NDArray[np.bool_], cost: float) -> f
 def by_triplets(table: Table, graph: Graph, told: npt.NDArray[np.bool_], chosen: dict[str, Any]) -> float:
     """Accuracy, on points whose class was not told, of Closest + triplet."""
     known = np.where(told, table.classes, -1)
-    clusters = common.fit_named("Closest + triplet", graph, chosen, known).labels(table.n_classes)
+    clusters = common.fit_named("Closest + triplet", graph, chosen, known).membership(table.n_classes)
     return accuracy(clusters[~told], table.classes[~told])

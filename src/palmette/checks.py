@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,16 @@ __all__ = [
     "as_integers",
     "branch_values",
     "check_beta",
+    "check_choice",
     "check_finite_total",
     "check_integer",
     "check_matrix",
+    "check_non_negative",
+    "check_number",
     "check_points",
     "check_positive",
+    "check_seconds",
+    "check_whole",
     "node_values",
     "optional_node_values",
 ]
@@ -52,17 +58,72 @@ def check_integer(name: str, value: int, least: int) -> int:
     return int(value)
 
 
+def check_whole(name: str, value: int) -> int:
+    """A whole number of at least 0 and below 2^63, as 64 bits hold it.
+
+    >>> check_whole("seed", 0)
+    0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if not 0 <= value < 2**63:
+        raise ValueError(f"{name} is {value}; it must be at least 0 and below 2^63")
+    return int(value)
+
+
+def check_number(name: str, value: float, otherwise: str = "") -> float:
+    """A real number; `otherwise` says what else would do.
+
+    >>> check_number("rate", 2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number{otherwise}, not {value!r}")
+    return float(value)
+
+
 def check_positive(name: str, value: float, otherwise: str = "") -> float:
     """A positive, finite number; `otherwise` says what else would do.
 
     >>> check_positive("gamma", 2, ", or None")
     2.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number{otherwise}, not {value!r}")
-    if not 0 < value < np.inf:
+    if not 0 < check_number(name, value, otherwise) < np.inf:
         raise ValueError(f"{name} is {value}; give a positive number{otherwise}")
     return float(value)
+
+
+def check_non_negative(name: str, value: float) -> float:
+    """A finite number of at least 0.
+
+    >>> check_non_negative("leaf_variance", 0)
+    0.0
+    """
+    if not 0 <= check_number(name, value) < np.inf:
+        raise ValueError(f"{name} is {value}; it must be finite and at least 0")
+    return float(value)
+
+
+def check_choice(name: str, given: object, choices: Iterable[object], otherwise: str = "") -> None:
+    """One of a few; `otherwise` says what else would do.
+
+    >>> check_choice("rule", "rate2", ("rate1", "max-prob"))
+    Traceback (most recent call last):
+    ValueError: rule is 'rate2'; give one of 'rate1', 'max-prob'
+    """
+    if given not in (accepted := tuple(choices)):
+        raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, accepted))}{otherwise}")
+
+
+def check_seconds(seconds: float | None) -> float:
+    """A limit of time, +inf if there is none."""
+    if seconds is None:
+        return np.inf
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0:
+        raise ValueError(
+            f"seconds is {seconds!r}; expected how long to search at most, a number of at least 0, or None"
+        )
+    return float(seconds)
 
 
 def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
@@ -168,9 +229,7 @@ def check_points(values: npt.ArrayLike, name: str = "points", *, missing: bool =
 
 def check_beta(beta: float) -> float:
     """A finite inverse temperature β ≥ 0."""
-    if isinstance(beta, bool) or not isinstance(beta, int | float | np.integer | np.floating):
-        raise TypeError(f"beta must be a number, not {beta!r}")
-    if not 0 <= beta < np.inf:
+    if not 0 <= check_number("beta", beta) < np.inf:
         raise ValueError(f"beta is {beta}; the inverse temperature must be finite and at least 0")
     return float(beta)
 

@@ -9,9 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Ints
 from palmette.labels import leaf_index, leaf_numbers
 
-__all__ = ["Cluster", "cluster_mask", "cluster_members", "cluster_sizes", "lowest_leaf", "size_of"]
+__all__ = [
+    "Cluster",
+    "cluster_mask",
+    "cluster_members",
+    "cluster_sizes",
+    "left_parts",
+    "lowest_first",
+    "lowest_leaf",
+    "member_list",
+    "size_of",
+]
 
 #: How a person names a cluster: leaf indices, or labels.
 Cluster: TypeAlias = Iterable[int | str]
@@ -33,6 +44,23 @@ def size_of(mask):
 def lowest_leaf(mask):
     """The mask that holds only the lowest leaf of `mask`, both unsigned."""
     return mask & (~mask + _ONE)
+
+
+@inline
+def member_list(words, out):
+    """Fill `out` with the leaves of a bit set, increasing; return how many they are."""
+    count = 0
+    for w in range(words.size):
+        word = words[w]
+        while word != np.uint64(0):
+            lowest = word & (~word + np.uint64(1))
+            bit = 0
+            while (lowest >> np.uint64(bit)) != np.uint64(1):
+                bit += 1
+            out[count] = 64 * w + bit
+            count += 1
+            word ^= lowest
+    return count
 
 
 @kernel
@@ -59,6 +87,31 @@ def cluster_members(mask: int) -> tuple[int, ...]:
     (0, 2, 3)
     """
     return tuple(i for i in range(int(mask).bit_length()) if mask >> i & 1)
+
+
+def left_parts(mask: int) -> Ints:
+    """All proper parts of a cluster that hold its lowest leaf, increasing: one for each split.
+
+    >>> left_parts(0b111)
+    array([1, 3, 5])
+    """
+    parts = np.array([mask & -mask], dtype=np.int64)
+    others = mask & (mask - 1)
+    while others:
+        leaf = others & -others
+        parts = np.concatenate([parts, parts | leaf])
+        others ^= leaf
+    return parts[:-1]
+
+
+def lowest_first(one: Ints, two: Ints) -> tuple[Ints, Ints]:
+    """The two parts of many splits, the one that holds the lowest leaf first.
+
+    >>> lowest_first(np.array([2, 1]), np.array([1, 2]))
+    (array([1, 1]), array([2, 2]))
+    """
+    swap = (two & -two) < (one & -one)
+    return np.where(swap, two, one), np.where(swap, one, two)
 
 
 def cluster_mask(cluster: Cluster, labels: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from palmette._jit import inline, reduction
 
-__all__ = ["accumulate", "add_exponentials", "exponential", "largest", "logarithm", "unit_draw"]
+__all__ = ["accumulate", "add_exponentials", "exponential", "largest", "logarithm", "scramble", "unit_draw"]
 
 _LOWEST = -708.0  # exp of anything below is subnormal; we call it 0
 _LOG2_E = 1.4426950408889634
@@ -107,8 +107,8 @@ def accumulate(values, count, top, reference, total):
 
 
 @inline
-def _mix(x):
-    # The finaliser of splitmix64: every input bit reaches every output bit.
+def scramble(x):
+    """The finaliser of splitmix64: every bit of a 64-bit number reaches every bit of the result."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -118,7 +118,7 @@ def _mix(x):
 def unit_draw(seed, item, step):
     """A number uniform in [0, 1) that depends on (seed, item, step) only: the same whatever else is drawn, and when."""
     golden = np.uint64(0x9E3779B97F4A7C15)
-    x = _mix(np.uint64(seed) + golden)
-    x = _mix(x + golden * (np.uint64(item) + np.uint64(1)))
-    x = _mix(x + golden * (np.uint64(step) + np.uint64(1)))
+    x = scramble(np.uint64(seed) + golden)
+    x = scramble(x + golden * (np.uint64(item) + np.uint64(1)))
+    x = scramble(x + golden * (np.uint64(step) + np.uint64(1)))
     return np.float64(x >> np.uint64(11)) * 1.1102230246251565e-16

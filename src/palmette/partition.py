@@ -1,12 +1,12 @@
 from collections.abc import Iterable
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from palmette._immutable import Immutable, read_only
+from palmette._immutable import Labelled, read_only
+from palmette.array_types import Ints
 from palmette.checks import as_integers
 from palmette.labels import align_labels, check_labels, describe_cluster, read_clusters
 
@@ -15,7 +15,7 @@ __all__ = ["Partition"]
 _SHOWN = 20  # leaves printed by repr
 
 
-class Partition(Immutable):
+class Partition(Labelled):
     """A flat clustering of labelled leaves: leaves i and j share a cluster ⇔ membership[i] == membership[j].
 
     Any integers will do as membership; they are renumbered by first appearance, so that two ways of
@@ -31,10 +31,8 @@ class Partition(Immutable):
     True
     """
 
-    membership: NDArray[np.int64]
+    membership: Ints
     """The number of each leaf's cluster, shape (n,)."""
-    labels: tuple[str, ...]
-    """The names of the leaves."""
 
     def __init__(self, membership: ArrayLike, labels: Iterable[str] | None = None) -> None:
         given = as_integers(membership, "membership")
@@ -75,18 +73,13 @@ class Partition(Immutable):
             raise ValueError(f"no cluster holds {missing}; every leaf must be in one cluster")
         return cls(membership, names)
 
-    @property
-    def n_leaves(self) -> int:
-        """The number of leaves."""
-        return len(self.labels)
-
     @cached_property
     def n_clusters(self) -> int:
         """The number of clusters."""
         return int(self.membership.max()) + 1
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """The number of leaves in each cluster, shape (n_clusters,)."""
         return read_only(np.bincount(self.membership).astype(np.int64))
 
@@ -99,6 +92,14 @@ class Partition(Immutable):
         by_cluster = np.argsort(self.membership, kind="stable")
         parts = np.split(by_cluster, np.cumsum(self.sizes)[:-1])
         return [frozenset(part.tolist()) for part in parts]
+
+    def clusters_by_size(self) -> list[frozenset[int]]:
+        """Every cluster as a set of leaf numbers, large ones first, and of equal ones that with the smallest leaf.
+
+        >>> [sorted(cluster) for cluster in Partition([0, 1, 1, 2]).clusters_by_size()]
+        [[1, 2], [0], [3]]
+        """
+        return sorted(self.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
 
     def named_clusters(self) -> list[tuple[str, ...]]:
         """Every cluster as the labels of its leaves, in order of membership.
@@ -117,28 +118,8 @@ class Partition(Immutable):
         order = align_labels(self.labels, labels)
         return Partition(self.membership[order], [self.labels[leaf] for leaf in order])
 
-    @cached_property
-    def _canonical(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-        order = sorted(range(self.n_leaves), key=self.labels.__getitem__)
-        return tuple(self.labels[leaf] for leaf in order), _by_first_appearance(self.membership[order])
-
-    @cached_property
-    def _hash(self) -> int:
-        # Python's own string hash differs from process to process; this one does not.
-        names, membership = self._canonical
-        digest = blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
-        digest.update(membership.astype("<i8").tobytes())
-        return int.from_bytes(digest.digest(), "little", signed=True)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Partition):
-            return NotImplemented
-        names, membership = self._canonical
-        other_names, other_membership = other._canonical
-        return names == other_names and np.array_equal(membership, other_membership)
-
-    def __hash__(self) -> int:
-        return self._hash
+    def _canonical_form(self, leaves: Ints) -> tuple[Ints, ...]:
+        return (_by_first_appearance(self.membership[leaves]),)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Partition, (self.membership, self.labels)
@@ -150,7 +131,7 @@ class Partition(Immutable):
         return f"Partition({self.membership.tolist()}{named})"
 
 
-def _by_first_appearance(membership: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_first_appearance(membership: Ints) -> Ints:
     _, first, inverse = np.unique(membership, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

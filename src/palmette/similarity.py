@@ -18,13 +18,14 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist, squareform
 
 from palmette.array_types import Floats
-from palmette.checks import check_matrix, check_points, check_positive
+from palmette.checks import check_choice, check_matrix, check_points, check_positive
 from palmette.hierarchy import Hierarchy
 
 __all__ = [
     "KINDS",
     "centred",
     "distances",
+    "likeness",
     "linkages",
     "mean_similarity",
     "median_distance",
@@ -49,7 +50,7 @@ def of_points(points: npt.ArrayLike, kind: str = "rbf", bandwidth: float | None 
     >>> of_points([[0.0], [1.0]]).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    _check_kind(kind, KINDS)
+    check_choice("similarity", kind, KINDS)
     rows = check_points(points)
     if kind in _OF_DISTANCES:
         return of_distances(distances(rows), kind, bandwidth)
@@ -67,7 +68,7 @@ def of_distances(between: npt.ArrayLike, kind: str = "rbf", bandwidth: float | N
     """
     if kind in KINDS and kind not in _OF_DISTANCES:
         raise ValueError(f"similarity {kind} needs the points themselves; of distances it is rbf or linear")
-    _check_kind(kind, _OF_DISTANCES)
+    check_choice("similarity", kind, _OF_DISTANCES)
     apart = _check_distances(between)
     if kind == "linear":
         largest = apart.max()
@@ -153,6 +154,17 @@ def to_distances(similarity: npt.ArrayLike) -> Floats:
     return np.asarray(apart)
 
 
+def likeness(points: npt.ArrayLike, *, filled: bool = False) -> Floats:
+    """(n, n): minus the Euclidean distances of rows, for the `linkages` of points whose model has no similarities.
+
+    With `filled`, columns are standardised first, and 0, their mean, stands in for what is missing (NaN).
+
+    >>> likeness([[0.0], [2.0], [np.nan]], filled=True).tolist()
+    [[-0.0, -2.0, -1.0], [-2.0, -0.0, -1.0], [-1.0, -1.0, -0.0]]
+    """
+    return -distances(np.nan_to_num(standardised(points), nan=0.0) if filled else points)
+
+
 def linkages(similarity: npt.ArrayLike, labels: Sequence[str] | None = None) -> list[Hierarchy]:
     """The hierarchies of average and of complete linkage: good ones to begin with, at any number of leaves.
 
@@ -184,11 +196,6 @@ def _directions(rows: Floats, kind: str) -> Floats:
         what = "has the same value in every column" if kind == "correlation" else "is zero in every column"
         raise ValueError(f"row {flat[0]} (of 0 to {len(rows) - 1}) {what}: no {kind} with others; try similarity rbf")
     return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0)[:, None])
-
-
-def _check_kind(kind: object, kinds: tuple[str, ...]) -> None:
-    if kind not in kinds:
-        raise ValueError(f"similarity is {kind!r}; give one of {', '.join(map(repr, kinds))}")
 
 
 def _check_distances(between: npt.ArrayLike) -> Floats:

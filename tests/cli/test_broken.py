@@ -195,7 +195,7 @@ def test_a_disk_that_is_full(run):
 
 
 def test_nothing_is_computed_before_outputs_are_checked(run, monkeypatch):
-    monkeypatch.setattr("palmette.cli.hierarchies.load", lambda *_: pytest.fail("the file was read"))
+    monkeypatch.setattr("palmette.cli.commands.hierarchies.load", lambda *_: pytest.fail("the file was read"))
     refuses(run, (*HIERARCHIES, "--plot", "tree.bmp"), "must end in")
 
 
@@ -203,7 +203,7 @@ def test_a_fault_of_the_program_is_told_apart(run, monkeypatch):
     def fail(*_):
         raise KeyError("a surprise")
 
-    monkeypatch.setattr("palmette.cli.hierarchies.load", fail)
+    monkeypatch.setattr("palmette.cli.commands.hierarchies.load", fail)
     code, out, err = run(*HIERARCHIES)
     assert (code, out) == (1, "")
     assert err == "Error: a fault of palmette: KeyError: 'a surprise' (set PALMETTE_TRACEBACK=1 to see where)\n"
@@ -215,7 +215,7 @@ def test_ctrl_c_is_130(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("palmette.cli.hierarchies.load", interrupt)
+    monkeypatch.setattr("palmette.cli.commands.hierarchies.load", interrupt)
     code, out, err = run(*HIERARCHIES)
     assert (code, out, err.strip()) == (130, "", "stopped")
 

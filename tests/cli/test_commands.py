@@ -234,7 +234,7 @@ def test_many_leaves_in_partitions(model, run, as_json, folder):
     (folder / "many.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
     code, out, err = run("partitions", "many.csv", "--model", model)
     assert code == 0
-    assert "60 leaves are more than the 22" in err
+    assert "60 leaves are more than the 20" in err
     assert "given that the partition is made of them" in err
     assert "How many clusters?" in out
     assert as_json("partitions", "many.csv", "--model", model)["trellis"]["kind"] == "sparse"

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from palmette.cli.text import bar, cluster_text, dendrogram, percent
+from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 from palmette.hierarchy import Hierarchy
 
 

@@ -186,7 +186,7 @@ def test_a_process_of_ones_own_is_cut_by_its_z() -> None:
     [
         ({"threshold": math.nan}, ValueError, "threshold is NaN"),
         ({"threshold": "0"}, TypeError, "threshold must be a number"),
-        ({"process": Brownian}, TypeError, "process must be a Process"),
+        ({"process": Brownian}, TypeError, "expected a process"),
         ({"x": [[0.0], [1.0], [2.0]]}, ValueError, "2 leaves but the data have 3 rows"),
         ({"x": [[np.inf], [1.0]]}, ValueError, "inf at row 0, column 0"),
         ({"x": [0.0, 1.0]}, ValueError, "expected \\(n, d\\)"),

@@ -7,19 +7,13 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from palmette.coalescent.brownian import Brownian, Gaussian
-from palmette.coalescent.estimate import (
-    Gamma,
-    InverseGamma,
-    InverseWishart,
-    estimate_rate,
-    estimate_scale,
-    estimate_sites,
-    fit,
-    sample_covariance,
-)
+from palmette.coalescent.draws import CoalescentDraws
+from palmette.coalescent.estimate_brownian import estimate_rate, estimate_scale, sample_covariance
+from palmette.coalescent.estimate_sites import estimate_sites
+from palmette.coalescent.fit import fit
 from palmette.coalescent.greedy import greedy
 from palmette.coalescent.joint import ages_of, evaluate_events, log_likelihood
-from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.priors import Gamma, InverseGamma, InverseWishart
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
 from palmette.simulate.coalescent import coalescent

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from coalescent_golden import GREEDY, GREEDY_X
 from coalescent_oracle import SlowBrownian, SlowSites, random_history, slow_greedy
+from golden import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +16,7 @@ from palmette.coalescent import Brownian, FoundHistory, Gaussian, IndependentSit
 
 RULES: list[Any] = ["rate1", "max-prob", "min-duration"]
 FULL = [[1.2, 0.5, 0.1], [0.5, 0.8, -0.2], [0.1, -0.2, 2.0]]
+GOLDEN = read("coalescent")
 
 
 def evolved(n: int, n_columns: int, seed: int) -> np.ndarray:
@@ -28,9 +29,9 @@ def evolved(n: int, n_columns: int, seed: int) -> np.ndarray:
     return states[:n]
 
 
-@pytest.mark.parametrize("case", GREEDY, ids=lambda case: case["rule"])
+@pytest.mark.parametrize("case", GOLDEN.greedy, ids=lambda case: case["rule"])
 def test_golden_greedy_histories(case: dict[str, Any]) -> None:
-    found = greedy(GREEDY_X, Brownian(), case["rule"])
+    found = greedy(GOLDEN.greedy_x, Brownian(), case["rule"])
     assert [set(pair) for pair in found.hierarchy.children.tolist()] == [{i, j} for i, j, _ in case["merges"]]
     assert found.hierarchy.heights[8:] == pytest.approx([-t for *_, t in case["merges"]], rel=1e-9, abs=1e-12)
     assert found.log_joint == pytest.approx(case["log_joint"], abs=1e-9)

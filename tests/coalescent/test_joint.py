@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from coalescent_golden import BROWNIAN_TREES, SITES_TREES
 from coalescent_oracle import dense_log_likelihood, history_from, random_history, sites_log_likelihood
+from golden import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +17,7 @@ from palmette.coalescent import Brownian, Gaussian, IndependentSites, log_joint,
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.joint import evaluate_events
 
+GOLDEN = read("coalescent")
 RATES = {"scalar": 0.7, "diagonal": [0.5, 1.0, 2.5], "full": [[1.2, 0.5, 0.1], [0.5, 0.8, -0.2], [0.1, -0.2, 2.0]]}
 
 
@@ -25,7 +26,7 @@ def brownian_of(case: dict[str, Any]) -> Brownian:
     return Brownian(case["Lambda"], root)
 
 
-@pytest.mark.parametrize("case", BROWNIAN_TREES, ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", GOLDEN.brownian_trees, ids=lambda case: case["name"])
 def test_golden_brownian_histories(case: dict[str, Any]) -> None:
     x, h, process = np.array(case["X"], dtype=float), history_from(case["merges"]), brownian_of(case)
     assert log_prior(h) == pytest.approx(case["log_prior"], abs=1e-9)
@@ -33,7 +34,7 @@ def test_golden_brownian_histories(case: dict[str, Any]) -> None:
     assert log_joint(x, h, process) == pytest.approx(case["log_joint"], abs=1e-9)
 
 
-@pytest.mark.parametrize("case", SITES_TREES, ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", GOLDEN.sites_trees, ids=lambda case: case["name"])
 def test_golden_histories_of_sites(case: dict[str, Any]) -> None:
     x, h, process = np.array(case["X"]), history_from(case["merges"]), IndependentSites(case["lam"], case["q"])
     prepared = process.prepare(x)

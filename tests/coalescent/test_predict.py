@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal
 
 from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.joint import ages_of, log_joint, log_likelihood
-from palmette.coalescent.particles import CoalescentDraws
 from palmette.coalescent.place import place
 from palmette.coalescent.predict import impute, log_predictive_entry, predict
 from palmette.coalescent.process import Prepared, Process
@@ -426,6 +426,28 @@ def test_processes_of_ones_own_have_ratios_of_likelihoods():
     np.testing.assert_allclose(*found)
     with pytest.raises(TypeError, match="does not say what its messages mean"):
         predict(x, history, Wrapped())
+
+
+class Coded(Wrapped):
+    """One that writes gaps as −99, and says what its messages mean for a single entry."""
+
+    missing_code = -99.0
+
+    def predict_entries(self, points, hierarchy):
+        return Brownian([0.5, 1.0, 2.0]).predict_entries(points, hierarchy)
+
+
+def test_a_process_of_ones_own_can_predict():
+    history, x, _ = random_case(4, 5, missing=0.4)
+    coded, values, theirs = np.where(np.isnan(x), -99.0, x), np.where(np.isnan(x), 0.5, x), Brownian([0.5, 1.0, 2.0])
+    one, two = predict(coded, history, Coded()), predict(x, history, theirs)
+    assert (one.mean == two.mean).all()
+    assert (one.variance == two.variance).all()
+    one, two = (log_predictive_entry(*given, values) for given in ((coded, history, Coded()), (x, history, theirs)))
+    assert (one == two).all()
+    assert (impute(coded, history, Coded()).values == impute(x, history, theirs).values).all()
+    with pytest.raises(TypeError, match="Coded has no draw_entries"):
+        impute(coded, history, Coded(), size=1)
 
 
 def test_two_leaves_against_the_normal_distribution():

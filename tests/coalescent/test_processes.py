@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from coalescent_golden import BEST_DURATIONS, INTEGRALS
 from coalescent_oracle import random_history, slow_best_length
+from golden import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -21,10 +21,11 @@ from palmette._jit import specialise
 from palmette.coalescent import Brownian, Gaussian, IndependentSites, Prepared, Process, greedy, log_likelihood
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import best_length_from, log_integral_from
+from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.joint import evaluate_events
-from palmette.coalescent.truncated_gig import draw_truncated, log_truncated_integral
 from palmette.hierarchy import Hierarchy
 
+GOLDEN = read("coalescent")
 Case = tuple[Any, np.ndarray, np.ndarray]  # functions of a kind, theta, meeting
 
 meet: Any = None  # a process's, put in by `specialise`, as are all of these
@@ -108,7 +109,7 @@ def log_density(case: Case, s0: float, rate: float, delta: Any) -> np.ndarray:
     return np.array([kind.log_z(theta, meeting, s0 + 2 * d) - rate * d for d in np.atleast_1d(delta)])
 
 
-@pytest.mark.parametrize("golden", BEST_DURATIONS, ids=lambda case: case["kind"])
+@pytest.mark.parametrize("golden", GOLDEN.best_durations, ids=lambda case: case["kind"])
 def test_golden_best_durations(golden: dict[str, Any]) -> None:
     (kind, theta, meeting), s0 = golden_case(golden)
     rate = float(golden["rate"])
@@ -132,7 +133,7 @@ def test_best_lengths_beat_a_dense_grid(seed: int) -> None:
         assert log_z(np.array(s)) - rate * (s - s0) / 2 >= best - 1e-9 * (1 + abs(best))
 
 
-@pytest.mark.parametrize("golden", INTEGRALS)
+@pytest.mark.parametrize("golden", GOLDEN.integrals)
 def test_golden_integrals(golden: dict[str, Any]) -> None:
     n, square, s0, rate = (golden[name] for name in ("D", "sq_mahalanobis", "s0", "rate"))
     closed = log_truncated_integral(float(n), square, float(rate), s0)
@@ -185,7 +186,7 @@ def test_draws_have_the_truncated_distribution(square: float, dimension: int, ra
     assert kstest(np.exp(np.array(later) - rate * deltas - total), "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("golden", INTEGRALS)
+@pytest.mark.parametrize("golden", GOLDEN.integrals)
 def test_golden_moments_of_draws(golden: dict[str, Any]) -> None:
     n, square, s0, rate = (float(golden[name]) for name in ("D", "sq_mahalanobis", "s0", "rate"))
     deltas = np.array([draw_truncated(n, square, rate, s0, key) for key in range(4000)])

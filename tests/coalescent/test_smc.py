@@ -187,6 +187,12 @@ def test_verbs_of_weighted_histories():
     consensus = found.consensus()
     assert {"a", "b"} in map(set, named(consensus))
     assert found.map() in [found[i] for i in range(len(found))]
+    assert sum(count for _, count in found.counts()) == 300
+    shares = [sum(weight for h, weight in zip(found, found.weights, strict=True) if h == found[i]) for i in (0, 7)]
+    np.testing.assert_allclose(np.exp(found.log_probs[[0, 7]]), shares)
+    some = found[5:9]
+    assert (len(some), some[0]) == (4, found[5])
+    np.testing.assert_allclose(some.weights, found.weights[5:9] / found.weights[5:9].sum())
     share = {row.members: row.probability for row in table}
     credibility = [np.prod([share.get(tuple(cluster), 1.0) for cluster in named(found[i])]) for i in range(len(found))]
     assert found.most_credible() == found[int(np.argmax(credibility))]
@@ -239,12 +245,12 @@ def test_identical_rows_ask_for_a_leaf_variance():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"proposal": "post"}, ValueError, "proposal is 'post'; choose one of"),
+        ({"proposal": "post"}, ValueError, "proposal is 'post'; give one of"),
         ({"resampling": "none"}, ValueError, "resampling is 'none'"),
         ({"n_particles": 0}, ValueError, "n_particles is 0"),
-        ({"n_particles": 2.5}, ValueError, "n_particles is 2.5"),
+        ({"n_particles": 2.5}, TypeError, "n_particles must be an integer"),
         ({"resample_below": 2.0}, ValueError, "resample_below is 2.0"),
-        ({"labels": ["a"]}, ValueError, "1 labels for 2 rows"),
+        ({"labels": ["a"]}, ValueError, "1 labels were given for 2 leaves"),
         ({"process": "brownian"}, TypeError, "expected a process"),
     ],
 )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from random_hierarchies import any_text, caterpillar, hierarchies, random_merges
 
-from palmette.drawing.svg import hierarchy_to_svg
 from palmette.hierarchy import Hierarchy
+from palmette.interop import hierarchy_to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

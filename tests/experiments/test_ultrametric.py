@@ -129,7 +129,7 @@ def test_cuts_are_those_of_scipy(load):
 def test_a_cut_of_single_linkage_is_that_of_the_subdominant(load):
     found = subdominant(Graph.from_points(np.random.default_rng(4).random((20, 2))))
     for k in (1, 2, 7, 20):
-        pairs = set(zip(load("common").cut(found.children, k), found.labels(k), strict=True))
+        pairs = set(zip(load("common").cut(found.children, k), found.membership(k), strict=True))
         assert len(pairs) == k
 
 

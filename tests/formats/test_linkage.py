@@ -7,8 +7,8 @@ from random_hierarchies import any_text, hierarchies
 from scipy.cluster import hierarchy as sch
 from scipy.spatial.distance import squareform
 
-from palmette.formats.linkage import from_linkage, to_linkage
 from palmette.hierarchy import Hierarchy
+from palmette.interop import from_linkage, to_linkage
 from palmette.partition import Partition
 
 METHODS = ["single", "complete", "average", "ward", "centroid", "median"]

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from random_hierarchies import any_text, hierarchies
 
-from palmette.formats.newick import NewickError, read_newick, write_newick
 from palmette.hierarchy import Hierarchy
+from palmette.interop import NewickError, read_newick, write_newick
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=64, min_value=-1e300, max_value=1e300)
 

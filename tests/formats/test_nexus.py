@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_hierarchies import any_text, random_merges
 
-from palmette.formats.newick import read_newick
 from palmette.formats.tree_reader import _Reader
 from palmette.hierarchy import Hierarchy
-from palmette.interop import read_trees, write_nexus
+from palmette.interop import read_newick, read_trees, write_nexus
 
 BEAST = """#NEXUS
 

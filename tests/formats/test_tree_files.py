@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from random_hierarchies import any_text, families, random_merges
 
-from palmette.formats.newick import NewickError, _tokens, read_newick
+from palmette.formats.tokens import split_tokens
 from palmette.formats.tree_reader import _Reader
 from palmette.hierarchy import Hierarchy
-from palmette.interop import TreeSet, read_trees, write_newick, write_newick_file
+from palmette.interop import NewickError, TreeSet, read_newick, read_trees, write_newick, write_newick_file
 
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 numbers = st.one_of(
@@ -55,9 +55,9 @@ def tree_texts(draw):
 def slowly(text):
     """What `read_trees` gives, by the slow reader: cut at semicolons, read one by one, aligned to the first."""
     text = text.removeprefix("\ufeff")
-    cuts = [0] + [token.position + 1 for token in _tokens(text) if token.kind == ";"]
+    cuts = [0] + [token.position + 1 for token in split_tokens(text) if token.kind == ";"]
     parts = [text[start:stop] for start, stop in pairwise(cuts)]
-    if not parts or next(_tokens(text[cuts[-1] :])).kind != "end":
+    if not parts or next(split_tokens(text[cuts[-1] :])).kind != "end":
         raise ValueError("no trees, or an unfinished one")
     found = [read_newick(part) for part in parts]
     return [h.aligned_to(found[0].labels) for h in found]

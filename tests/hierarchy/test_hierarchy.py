@@ -488,3 +488,28 @@ def test_repr_shows_small_hierarchies_and_counts_large_ones():
     assert eval(repr(h)) == h
     assert repr(caterpillar(100)) == "Hierarchy(<100 leaves, 199 nodes>)"
     assert len(repr(Hierarchy.from_nested(("x" * 1000, "y")))) < 100
+
+
+@given(hierarchies(heights=True))
+def test_support_is_given_by_node_or_by_cluster_and_nothing_else_changes(h):
+    values = np.arange(h.n_nodes) / h.n_nodes
+    by_node = h.with_support(values)
+    by_cluster = h.with_support(dict(zip(h.clusters(), values, strict=True)))
+    assert np.array_equal(by_node.support, values)
+    assert np.array_equal(by_cluster.support, values)
+    assert by_node == h
+    assert np.array_equal(by_node.heights, h.heights)
+    assert np.array_equal(by_node.leaf_order, h.leaf_order)
+    assert by_node.to_newick() == h.to_newick(values)
+
+
+def test_support_of_other_clusters_is_passed_over():
+    h = Hierarchy.from_newick("((a,b)0.5,c);")
+    assert h.with_support({frozenset({1, 2}): 0.9}).support is None
+    with pytest.raises(ValueError, match="support has shape"):
+        h.with_support([1.0, 2.0])
+
+
+def test_a_hierarchy_and_a_partition_are_never_equal():
+    assert Hierarchy.from_newick("(a,b);") != Partition([0, 0], ["a", "b"])
+    assert Partition([0, 0], ["a", "b"]) != Hierarchy.from_newick("(a,b);")

@@ -223,7 +223,7 @@ class TestWithTorch:
 
     def test_bad_input_is_refused(self):
         torch, s = self.torch, self.tensor(EXAMPLE)
-        with pytest.raises(ValueError, match=r"model is 'ward'; expected one of 'dasgupta', 'correlation'"):
+        with pytest.raises(ValueError, match=r"model is 'ward'; give one of 'dasgupta', 'correlation'"):
             log_partition(s, model="ward")
         with pytest.raises(TypeError, match=r"must be a torch\.Tensor, not ndarray"):
             log_partition(np.zeros((3, 3)))

@@ -9,7 +9,7 @@ import pytest
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, PartitionPosterior, SparseTrellis
-from palmette.coalescent.particles import CoalescentDraws
+from palmette.coalescent.draws import CoalescentDraws
 from palmette.interop.xarray import to_xarray
 
 LABELS = ["a", "b", "c", "d", "e"]

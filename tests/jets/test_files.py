@@ -357,7 +357,7 @@ def test_files_that_are_none_are_refused(tmp_path):
 
 
 def test_ids_that_come_back_are_found_among_many_batches():
-    from palmette.jets._seen import SeenIds
+    from palmette.jets._unique_ids import SeenIds
 
     rng = np.random.default_rng(0)
     found = Counter()

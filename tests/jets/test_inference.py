@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import palmette as pal
+from palmette.defaults import Defaults
 from palmette.jets import inference
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -125,15 +126,17 @@ def test_jets_without_a_possible_history_say_so():
     assert table["error"].to_pylist() == [None]
 
 
-@pytest.mark.slow
-def test_larger_jets_go_through_a_posterior_of_their_own():
-    jets = pal.simulate.ginkgo(2, preset="w", min_leaves=18, max_leaves=18, rng=0)
+def test_larger_jets_go_through_a_posterior_of_their_own(monkeypatch):
+    monkeypatch.setattr("palmette.jets.chunks.DEFAULTS", Defaults(batch_leaves=8))
+    jets = pal.simulate.ginkgo(2, preset="w", min_leaves=9, max_leaves=9, rng=0)
     model = pal.models.Ginkgo(jets[0].momenta, **LAW)
-    found = pal.jets.infer(jets[:1], **LAW, max_leaves=18, n_draws=2, seed=1).to_pylist()[0]
+    found = pal.jets.infer(jets[:1], **LAW, max_leaves=9, n_draws=2, seed=1).to_pylist()[0]
     posterior = pal.HierarchyPosterior(model)
     assert found["log_partition"] == pytest.approx(posterior.log_partition, abs=1e-9)
     assert hierarchy(found["map"]) == posterior.map()
-    assert len(found["draws"]) == 2 * 2 * 17
+    assert len(found["draws"]) == 2 * 2 * 8
+    rng = np.random.default_rng([1, 0])  # not that of a batch
+    assert found["draw_log_probs"] == posterior.sample(2, rng=rng).log_probs.tolist()
 
 
 def test_no_jets_are_an_empty_table(tmp_path):

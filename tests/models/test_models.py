@@ -191,7 +191,7 @@ def test_weights_and_beta_enter_only_as_their_product():
 @pytest.fixture(scope="module")
 def ladder():
     w = np.zeros((8, 8))
-    for i, j, weight in golden.LADDER_EDGES:
+    for i, j, weight in golden.LADDER.edges:
         w[i, j] = w[j, i] = weight
     return HierarchyPosterior(Dasgupta(w))
 
@@ -201,8 +201,8 @@ def cost(post, h):
 
 
 def test_the_cheapest_hierarchy_of_the_ladder_is_known_and_unique(ladder):
-    assert ladder.map() == Hierarchy.from_nested(golden.LADDER_TREE)
-    assert cost(ladder, ladder.map()) == pytest.approx(golden.LADDER_COST, abs=1e-12)
+    assert ladder.map() == Hierarchy.from_nested(golden.LADDER.tree)
+    assert cost(ladder, ladder.map()) == pytest.approx(golden.LADDER.cost, abs=1e-12)
     (best, first), (_, second) = ladder.best(2)
     assert best == ladder.map()
     assert second < first - 1e-6
@@ -214,15 +214,15 @@ def test_linkage_of_the_ladder_costs_more(ladder, method):
     w = ladder.model.pairwise[0]
     distances = squareform(w.max() - w + np.diag(np.diag(w) - w.max()), checks=False)
     h = Hierarchy.from_linkage(linkage(distances, method))
-    assert cost(ladder, h) == pytest.approx(golden.LADDER_GREEDY_COST, abs=1e-12)
-    greedy = Hierarchy.from_nested(golden.LADDER_GREEDY_TREE)
-    assert cost(ladder, greedy) == pytest.approx(golden.LADDER_GREEDY_COST, abs=1e-12)
+    assert cost(ladder, h) == pytest.approx(golden.LADDER.greedy_cost, abs=1e-12)
+    greedy = Hierarchy.from_nested(golden.LADDER.greedy_tree)
+    assert cost(ladder, greedy) == pytest.approx(golden.LADDER.greedy_cost, abs=1e-12)
 
 
 def test_the_posterior_of_the_ladder_is_known(ladder):
-    assert ladder.log_partition == pytest.approx(golden.LADDER_LOG_PARTITION, abs=1e-8)
-    assert ladder.count == golden.LADDER_N_HIERARCHIES
-    for cluster, probability in golden.LADDER_MARGINALS.items():
+    assert ladder.log_partition == pytest.approx(golden.LADDER.log_partition, abs=1e-8)
+    assert ladder.count == golden.LADDER.n_hierarchies
+    for cluster, probability in golden.LADDER.marginals.items():
         assert ladder.cluster_probability(cluster) == pytest.approx(probability, abs=1e-8)
 
 

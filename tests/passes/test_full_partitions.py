@@ -14,9 +14,9 @@ from partition_oracle import SlowTwin, conditioned_table, mask_of, members, pair
 
 import palmette as pal
 from palmette import Partition, PartitionPosterior
-from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, UniformPartitions
+from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, UniformPartitions, cluster_model
 from palmette.models.cluster_model import PartitionModel
-from palmette.passes.partitions import counted, full, potentials, segments
+from palmette.passes.partitions import counted, full, segments
 from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.counted import CountedPartitionPasses
 from palmette.passes.partitions.full import FullPartitionPasses
@@ -33,7 +33,7 @@ def trellis_of(model, n_clusters=None, given=None, **options):
     conditions = conditions_on(model, **(given or {}))
     if n_clusters is None:
         return FullPartitionPasses(model, conditions, **options)
-    return CountedPartitionPasses(model, conditions, n_clusters, **options)
+    return CountedPartitionPasses(model, conditions.and_also(n_clusters=n_clusters), **options)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_layer_is_computed_for_all_sets_that_there_is_room_for(k, way, request
     for room in (1 << (N - 1), 1 << N):
         out = np.full(room, 7.0)
         before = np.ascontiguousarray(slow.layers[: 1 << (N - 1), k - 1])
-        with trellis.workers("a layer", 1.0) as workers:
+        with trellis.clusters.workers("a layer", 1.0) as workers:
             trellis.sum_layer(workers, k, before, out)
         np.testing.assert_allclose(out, slow.layers[:room, k], rtol=1e-12, atol=1e-12)
 
@@ -152,13 +152,13 @@ def test_sums_beyond_the_range_of_float64_are_done_again_exactly(beta, monkeypat
     fast = trellis_of(model)
     Z, M = fast.inside(), fast.maximum()
     numbers = fast.log_partitions_by_number()
-    assert fast.n_unsafe > 0
+    assert fast.segments.n_unsafe > 0
     monkeypatch.setattr(segments, "SERIAL", 30)
     slow = trellis_of(model)
     np.testing.assert_allclose(Z, slow.inside(), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(M, slow.maximum())
     np.testing.assert_allclose(numbers, slow.log_partitions_by_number(), rtol=1e-12, atol=1e-12)
-    assert slow.n_unsafe == 0
+    assert slow.segments.n_unsafe == 0
 
 
 @pytest.mark.parametrize("tilt", [-1e12, -1e3, 0.0, 1e3, 1e12])
@@ -166,7 +166,7 @@ def test_what_is_linear_in_the_size_costs_no_digits_and_no_second_pass(tilt, mon
     table = random_table(13, seed=2) + tilt * np.bitwise_count(np.arange(1 << 13))
     fast = trellis_of(table_model(table))
     Z = fast.inside()
-    assert fast.n_unsafe == 0
+    assert fast.segments.n_unsafe == 0
     monkeypatch.setattr(segments, "SERIAL", 30)
     np.testing.assert_allclose(Z, trellis_of(table_model(table)).inside(), rtol=1e-12)
 
@@ -187,7 +187,7 @@ def test_sets_that_conditions_make_impossible_are_not_done_again(given):
     model = CorrelationClusters(affinities(14))
     trellis = trellis_of(model, given=given)
     Z = trellis.inside()
-    assert trellis.n_unsafe == 0
+    assert trellis.segments.n_unsafe == 0
     blocks = [mask_of(group) for group in (*given.get("together", ()), *given.get("require", ()))]
     masks = np.arange(1 << 14)
     split = np.any([((masks & block) != 0) & ((masks & block) != block) for block in blocks], axis=0)
@@ -330,7 +330,7 @@ def test_a_compiled_model_is_tabulated_as_its_formula_says(n):
 
 @pytest.mark.parametrize("at_a_time", [2, 8, 64])
 def test_a_function_is_asked_about_every_cluster_once_some_at_a_time(at_a_time, monkeypatch):
-    monkeypatch.setattr(potentials, "_CALL", at_a_time)
+    monkeypatch.setattr(cluster_model, "_CALL", at_a_time)
     asked = []
 
     def log_psi(clusters):
@@ -371,10 +371,8 @@ def test_a_table_that_is_known_is_not_made_again():
     assert trellis.log_partition(trellis.inside()) == pytest.approx(SlowTwin(4, table).log_z, rel=1e-13)
 
 
-def test_a_model_of_another_kind_cannot_be_tabulated():
-    with pytest.raises(
-        TypeError, match=r"expected a ClusterModel or a ClusterFunction, not PartitionModel\(n_leaves=3"
-    ):
+def test_a_model_that_scores_no_cluster_cannot_be_tabulated():
+    with pytest.raises(TypeError, match="PartitionModel does not say how to score a cluster"):
         _ = PartitionPosterior(PartitionModel(3)).log_partition
 
 

@@ -31,7 +31,7 @@ def trellis_of(model, n_clusters=None, together=(), forbid=(), **options):
     conditions = PartitionConditions(model.labels).and_also((), forbid, together, ())
     if n_clusters is None:
         return FullPartitionPasses(model, conditions, **options)
-    return CountedPartitionPasses(model, conditions, n_clusters, **options)
+    return CountedPartitionPasses(model, conditions.and_also(n_clusters=n_clusters), **options)
 
 
 # Memory.

@@ -220,7 +220,7 @@ def test_a_pickle_is_as_small_as_the_model(conditioned):
 def test_clear_frees_the_tables_and_they_come_back_the_same():
     post = HierarchyPosterior(Dasgupta(weights(13), 0.3))
     before = {name: np.copy(answer) for name, answer in answers(post).items()}
-    kept = [weakref.ref(array) for array in (post._inside, post._maximum, post._outside, post._trellis.data[0])]
+    kept = [weakref.ref(array) for array in (post._inside, post._maximum, post._outside, post.passes.tables.data[0])]
     assert all(reference() is not None for reference in kept)
     post.clear()
     gc.collect()
@@ -233,7 +233,7 @@ def test_clear_frees_the_tables_at_once():
     """Without waiting for the garbage collector, which may not come for a long time."""
     post = HierarchyPosterior(Dasgupta(weights(13), 0.3))
     _ = post.entropy
-    table = weakref.ref(post._trellis.data[0])
+    table = weakref.ref(post.passes.tables.data[0])
     gc.disable()
     try:
         post.clear()
@@ -341,7 +341,7 @@ CACHED = """
     post = HierarchyPosterior(Dasgupta(np.ones((10, 10))))
     post.log_partition
     seconds = time.perf_counter() - begin
-    for kernel in (post._trellis.specialised(inside.solve_all), subset_features(post.model)):
+    for kernel in (post.passes.tables.specialised(inside.solve_all), subset_features(post.model)):
         print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()), seconds)
 """
 

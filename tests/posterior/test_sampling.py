@@ -133,7 +133,8 @@ def test_without_a_seed_draws_differ_from_call_to_call(posts):
 
 @pytest.mark.parametrize("size", [-1, 2.0, True, "3", None])
 def test_a_size_that_is_no_count_is_refused(posts, size):
-    with pytest.raises(ValueError, match="expected the number of draws, a whole number of at least 0"):
+    problem = ValueError if size == -1 else TypeError
+    with pytest.raises(problem, match=r"size (must be an integer, not|is -1; it must be at least 0)"):
         posts[0].sample(size)
 
 

@@ -182,7 +182,7 @@ def test_model_and_trellis_may_number_the_leaves_differently(problem, seed, clos
 @settings(max_examples=20)
 @given(problem=problems())
 def test_duplicates_of_hierarchies_change_nothing(problem):
-    again = SparseTrellis.from_hierarchies(problem.sample * 3, closed=problem.post._sparse.is_closed)
+    again = SparseTrellis.from_hierarchies(problem.sample * 3, closed=problem.post.trellis.is_closed)
     twice = HierarchyPosterior(problem.post.model, trellis=again)
     assert twice.log_partition == problem.post.log_partition
     assert twice.entropy == problem.post.entropy

@@ -131,7 +131,7 @@ def test_wrong_trellises_are_refused(chosen):
     with pytest.raises(TypeError, match="trellis must be a SparseTrellis or None"):
         HierarchyPosterior(Uniform(4), trellis=STRANGER[0])
     with pytest.raises(ValueError, match="labels do not match"):
-        HierarchyPosterior(Uniform(4), trellis=chosen._sparse)
+        HierarchyPosterior(Uniform(4), trellis=chosen.trellis)
     with pytest.raises(ValueError, match="labels do not match"):
         HierarchyPosterior(Uniform(5), trellis=complete(4))
     with pytest.raises(ValueError, match="threads is 0"):

@@ -56,7 +56,7 @@ def sampled():
 
 def test_draws_are_hierarchies_of_the_trellis(sampled):
     post, draws = sampled
-    trellis = post._sparse
+    trellis = post.trellis
     assert len(draws) == len(list(draws)) == 400
     assert draws.splits.shape == draws.masks.shape == (400, 5)
     for h, splits, masks in zip(draws, draws.splits, draws.masks.tolist(), strict=True):

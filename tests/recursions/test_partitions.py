@@ -13,10 +13,10 @@ from partition_oracle import members, subsets
 
 from palmette import Partition
 from palmette.numeric import unit_draw
-from palmette.recursions.hierarchies.outside import add_pairs
 from palmette.recursions.hierarchies.separable import SMALLEST_SUM
 from palmette.recursions.partitions import full as flat
 from palmette.recursions.partitions.draws import draw_clusters, renumber
+from palmette.recursions.partitions.sparse import add_pairs
 from palmette.recursions.semirings import MAXIMUM, SUM
 
 N = 10  # one leaf more than a tile of subsets and the highest leaf take

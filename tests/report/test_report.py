@@ -12,7 +12,7 @@ import pytest
 import palmette as pal
 from palmette import report
 from palmette.posterior import from_trees
-from palmette.report.figures import amount, amount_of_log, percent, percent_of_log
+from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",

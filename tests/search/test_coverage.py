@@ -9,6 +9,7 @@ import pytest
 from random_hierarchies import random_merges
 
 import palmette as pal
+from palmette.defaults import Defaults
 from palmette.search import coverage
 from palmette.trellis.counting import double_factorial
 
@@ -46,7 +47,7 @@ def test_a_full_trellis_misses_nothing():
 def test_the_estimate_agrees_with_the_exact_share(seed, monkeypatch):
     posterior = sparse_posterior(points(8, seed), seed=seed)
     exact = pal.search.uncovered(posterior).value
-    monkeypatch.setattr(coverage, "EXACT_LEAVES", 3)
+    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(exact_leaves=3, function_leaves=3))
     # A trellis that is hardly grown, so that most of what is missed is left to the draws.
     found = pal.search.uncovered(posterior, min_share=0.5, max_clusters=20, n_draws=400, rng=seed)
     assert found.kind == "estimate"
@@ -55,7 +56,7 @@ def test_the_estimate_agrees_with_the_exact_share(seed, monkeypatch):
 
 
 def test_the_error_shrinks_with_the_number_of_draws(monkeypatch):
-    monkeypatch.setattr(coverage, "EXACT_LEAVES", 3)
+    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(exact_leaves=3, function_leaves=3))
     posterior = sparse_posterior(points(8))
     errors = [pal.search.uncovered(posterior, min_share=0.5, max_clusters=20, n_draws=k, rng=1) for k in (50, 800)]
     assert errors[1].standard_error < 0.6 * errors[0].standard_error
@@ -65,7 +66,7 @@ def test_the_error_shrinks_with_the_number_of_draws(monkeypatch):
 def test_the_proposal_draws_every_hierarchy_with_the_probability_it_says(n):
     # E_q[1 / q] is the number of hierarchies, and E_q[1{H} / q(H)] = 1 for each of them.
     posterior = sparse_posterior(points(n, 5))
-    proposal = coverage._Proposal(posterior._trellis, posterior._possible, np.random.default_rng(0))
+    proposal = coverage._Proposal(posterior.passes, posterior._possible, np.random.default_rng(0))
     draws = [proposal.draw() for _ in range(4000)]
     inverse = np.exp([-log_q for _, log_q, _ in draws])
     error = inverse.std() / math.sqrt(len(draws))
@@ -80,7 +81,7 @@ def test_the_proposal_draws_every_hierarchy_with_the_probability_it_says(n):
 
 @pytest.mark.parametrize("kind", ["split function", "dasgupta"])
 def test_other_kinds_of_models(kind, monkeypatch):
-    monkeypatch.setattr(coverage, "EXACT_LEAVES", 3)
+    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(exact_leaves=3, function_leaves=3))
     rng = np.random.default_rng(2)
     w = rng.random((7, 7))
     model = pal.models.Dasgupta(w + w.T, beta=0.3)
@@ -94,14 +95,14 @@ def test_other_kinds_of_models(kind, monkeypatch):
 
 
 def test_same_seed_same_estimate(monkeypatch):
-    monkeypatch.setattr(coverage, "EXACT_LEAVES", 3)
+    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(exact_leaves=3, function_leaves=3))
     posterior = sparse_posterior(points(7))
     one, two = (pal.search.uncovered(posterior, n_draws=30, min_share=0.5, rng=4) for _ in range(2))
     assert (one.value, one.standard_error) == (two.value, two.standard_error)
 
 
 def test_a_trellis_of_hopeless_hierarchies_misses_everything(monkeypatch):
-    monkeypatch.setattr(coverage, "EXACT_LEAVES", 3)
+    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(exact_leaves=3, function_leaves=3))
     model = pal.models.SumOfSquares(np.random.default_rng(0).random((7, 2)), beta=1e5)
     worst = pal.Hierarchy.from_merges(random_merges(7, np.random.default_rng(3)))
     posterior = pal.HierarchyPosterior(model, trellis=pal.SparseTrellis.from_hierarchies([worst]))

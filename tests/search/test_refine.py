@@ -25,8 +25,8 @@ from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import Correlation, CorrelationClusters, Dasgupta, Ginkgo, SplitFunction, SumOfSquares, Uniform
 from palmette.models.evaluate import pair_log_potentials
 from palmette.search import Found, greedy, refine
-from palmette.search.refine import Optimum, _Clock, _Search
-from palmette.search.regrafts import Regrafts, best_position
+from palmette.search.refine import Optimum, _Clock, _Search, regrafts_of
+from palmette.search.regrafts import best_position
 from palmette.search.tree_state import PLACE, POSITIONS, regraft, total
 
 
@@ -137,7 +137,7 @@ def ancestors(tree, v):
 @pytest.mark.parametrize("n", [3, 7])
 def test_every_regraft_weighs_what_a_full_rescoring_says(make, n):
     model = make(n, 1)
-    regrafts = Regrafts(model)
+    regrafts = regrafts_of(model)
     tree, walk = regrafts.tree_of(random_hierarchy(n, n))
     clusters = nested_clusters(tree)
     now = slow_log_psi(model, clusters)
@@ -157,7 +157,7 @@ def test_every_regraft_weighs_what_a_full_rescoring_says(make, n):
 @every_model
 def test_the_best_position_has_the_fewest_forbidden_splits_and_the_largest_gain(make):
     model = make(8, 2)
-    regrafts = Regrafts(model)
+    regrafts = regrafts_of(model)
     tree, walk = regrafts.tree_of(random_hierarchy(8, 3))
     root = int(np.flatnonzero(tree.parent < 0)[0])
     for moved in set(range(15)) - {root}:
@@ -178,7 +178,7 @@ def described(tree):
 def test_after_many_moves_the_state_is_what_is_built_from_scratch(make):
     n = 12
     model, rng = make(n, 4), np.random.default_rng(5)
-    regrafts = Regrafts(model)
+    regrafts = regrafts_of(model)
     tree, walk = regrafts.tree_of(random_hierarchy(n, 6))
     for _ in range(60):
         moved = int(rng.choice(np.flatnonzero(tree.parent >= 0)))
@@ -421,7 +421,7 @@ def test_the_count_of_forbidden_splits_is_that_of_the_hierarchy():
     model = only_neighbours(8)
     start = random_hierarchy(8, 3)
     search = _Search(model, start)
-    tree, _ = Regrafts(model).tree_of(start)
+    tree, _ = regrafts_of(model).tree_of(start)
     assert search.start.forbidden == slow_log_psi(model, nested_clusters(tree))[0] == total(tree.log_psi)[0]
 
 

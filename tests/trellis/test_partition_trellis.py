@@ -15,11 +15,9 @@ from random_hierarchies import caterpillar, hierarchies
 
 import palmette as pal
 from palmette import Hierarchy, Partition, PartitionTrellis, TrellisTooLarge
-from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, Dasgupta
+from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters
 from palmette.recursions.partitions.sparse import (
-    _count_large,
     best_path,
-    count_paths,
     counts_by_number,
     draw,
     inside,
@@ -29,7 +27,8 @@ from palmette.recursions.partitions.sparse import (
 from palmette.trellis.partitions import families as family_lists
 from palmette.trellis.partitions import sparse as trellis_paths
 from palmette.trellis.partitions.families import collect
-from palmette.trellis.partitions.remainders import layered, remainder_paths
+from palmette.trellis.partitions.paths import _count_large, count_paths, layered
+from palmette.trellis.partitions.remainders import remainder_paths
 
 
 @cache
@@ -271,7 +270,7 @@ def test_an_empty_family_and_a_single_leaf_are_ordinary():
     assert (empty.count, empty.n_clusters, empty.find([0]), empty.is_closed) == (0, 0, -1, True)
     assert empty.shared([0, 1]).tolist() == []
     assert not empty.holds(Partition([0, 0, 0]))
-    assert len(empty.log_potentials(pal.models.UniformPartitions(3))) == 0
+    assert len(pal.models.UniformPartitions(3).cluster_log_potentials(empty)) == 0
     for trellis in (PartitionTrellis.from_clusters([[0]]), PartitionTrellis.from_hierarchy(Hierarchy.from_nested("a"))):
         assert (trellis.count, trellis.n_remainders, trellis.n_choices, trellis.is_closed) == (1, 2, 1, True)
         assert drawn(trellis, np.array([2.5]), 3)[1].tolist() == [2.5] * 3
@@ -473,7 +472,7 @@ def test_log_potentials_are_the_models_in_any_order_of_leaves(which, h, random, 
     for trellis in (PartitionTrellis.from_hierarchy(h), PartitionTrellis.from_clusters(h.clusters(), h.labels)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(trellis_paths, "_AT_A_TIME", at_a_time)
-            log_e = trellis.log_potentials(model)
+            log_e = model.cluster_log_potentials(trellis)
         for path in walk(trellis.paths):
             expected = model.log_potential(trellis.partition_of(path))
             assert math.isclose(log_e[list(path)].sum(), expected, rel_tol=1e-9, abs_tol=1e-9)
@@ -540,7 +539,6 @@ def test_hierarchies_too_large_to_combine_are_refused(monkeypatch):
         (lambda: PartitionTrellis.from_clusters([[0]]).members(1), IndexError, "cluster 1 does not exist"),
         (lambda: PartitionTrellis.from_clusters([[0], [1]]).find([2]), ValueError, "leaf 2 does not exist"),
         (lambda: PartitionTrellis.from_clusters([[0], [1]]).partition_of([0, 0]), ValueError, "no partition"),
-        (lambda: PartitionTrellis.from_clusters([[0], [1]]).log_potentials(Dasgupta(np.eye(2))), TypeError, "Dasgupta"),
         (lambda: PartitionTrellis.from_clusters([[0], [1]]).holds([0, 1]), TypeError, "a Partition, not a list"),
     ],
 )
@@ -552,7 +550,7 @@ def test_wrong_input_is_told_what_is_right(call, error, message):
 def test_labels_that_differ_from_the_models_are_refused():
     trellis = PartitionTrellis.from_clusters([["a"], ["b"]])
     with pytest.raises(ValueError, match="labels do not match"):
-        trellis.log_potentials(pal.models.UniformPartitions(2))
+        pal.models.UniformPartitions(2).cluster_log_potentials(trellis)
 
 
 def test_a_trellis_never_changes_and_survives_pickling():

@@ -6,9 +6,9 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from ultrametric_oracle import euclidean_spanning_tree
 
 from palmette.ultrametric.graph import Graph
-from palmette.ultrametric.spanning import euclidean_spanning_tree
 
 grid_points = st.tuples(st.integers(1, 40), st.integers(1, 4)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.integers(0, 5).map(float))

@@ -103,19 +103,19 @@ def test_components_are_fitted_on_their_own(graph):
     found = closest_exact(graph)
     assert found.lower_bound - 1e-12 <= least_loss(graph) <= found.loss + 1e-12
     assert found.gap <= 1e-5 * found.loss + 1e-8
-    assert len(found.altitudes) == graph.n_vertices - graph.n_components
+    assert len(found.subdominant.altitudes) == graph.n_vertices - graph.n_components
 
 
 @given(graphs(most=6))
 @settings(max_examples=30)
 def test_the_result_is_an_ultrametric_with_the_loss_it_states(graph):
     found = closest_exact(graph)
-    assert (found.fitted.weights == found.values).all()  # its own subdominant ultrametric
-    assert (np.diff(found.altitudes) >= 0).all()
-    assert found.loss == pytest.approx(np.mean((found.values - graph.weights) ** 2), rel=1e-12, abs=1e-300)
+    assert (found.subdominant.weights == found.ultrametric).all()  # its own subdominant ultrametric
+    assert (np.diff(found.subdominant.altitudes) >= 0).all()
+    assert found.loss == pytest.approx(np.mean((found.ultrametric - graph.weights) ** 2), rel=1e-12, abs=1e-300)
     assert 0 <= found.lower_bound <= found.loss
     heights = found.hierarchy.heights[graph.n_vertices :]
-    assert sorted(heights) == sorted(found.altitudes)
+    assert sorted(heights) == sorted(found.subdominant.altitudes)
 
 
 @given(graphs(), st.integers(2, 9))
@@ -161,7 +161,7 @@ def test_connected_clusters_suffice_on_sparse_graphs():
 def test_an_ultrametric_is_its_own_closest(weights):
     found = closest_exact(Graph([(0, 1), (1, 2), (0, 2)], weights), n_levels=4)
     assert (found.loss, found.lower_bound) == (0.0, 0.0)
-    assert found.values.tolist() == weights
+    assert found.ultrametric.tolist() == weights
 
 
 @pytest.mark.parametrize("tolerance", [0.0, np.inf])
@@ -174,17 +174,17 @@ def test_any_tolerance_ends(tolerance):
 def test_a_path_keeps_its_weights():
     found = closest_exact(Graph([(0, 1), (1, 2), (2, 3)], [3.0, 1.0, 2.0]))
     assert found.loss == 0.0
-    assert found.values.tolist() == [3.0, 1.0, 2.0]
+    assert found.ultrametric.tolist() == [3.0, 1.0, 2.0]
 
 
 def test_one_vertex_and_no_edges():
     found = closest_exact(Graph([], [], n_vertices=1))
-    assert (found.loss, found.gap, len(found.values), found.hierarchy.n_leaves) == (0.0, 0.0, 0, 1)
+    assert (found.loss, found.gap, len(found.ultrametric), found.hierarchy.n_leaves) == (0.0, 0.0, 0, 1)
 
 
 def test_two_parallel_edges_share_their_mean():
     found = closest_exact(Graph([(0, 1), (1, 0)], [1.0, 2.0]))
-    assert found.values.tolist() == [1.5, 1.5]
+    assert found.ultrametric.tolist() == [1.5, 1.5]
     assert found.loss == 0.25
 
 
@@ -194,7 +194,7 @@ def test_large_and_shifted_weights_change_nothing_else():
     large = closest_exact(graph.with_weights(1e100 * graph.weights))
     assert large.loss == pytest.approx(1e200 * found.loss)
     shifted = closest_exact(graph.with_weights(1e6 + graph.weights))
-    assert shifted.values == pytest.approx(1e6 + found.values, rel=1e-12)
+    assert shifted.ultrametric == pytest.approx(1e6 + found.ultrametric, rel=1e-12)
 
 
 def test_too_many_vertices_are_refused():

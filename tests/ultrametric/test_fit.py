@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pickle
 
+import golden
 import numpy as np
 import pytest
-import ultrametric_golden as golden
 import ultrametric_oracle as oracle
 from hypothesis import given, settings
 
@@ -23,18 +23,19 @@ from palmette.ultrametric import (
 )
 
 TRIANGLE = Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])
-IRIS = Graph(np.reshape(golden.IRIS_EDGES, (-1, 2)), golden.IRIS_WEIGHTS)
+GOLDEN = golden.read("ultrametric")
+IRIS = Graph(np.reshape(GOLDEN.iris_edges, (-1, 2)), GOLDEN.iris_weights)
 BOTH = ("weights", "average")
 
 
 def iris_problems():
-    labels = np.full(150, -1)
-    labels[golden.IRIS_LABELLED] = np.array(golden.IRIS_CLASSES)[golden.IRIS_LABELLED]
+    classes = np.full(150, -1)
+    classes[GOLDEN.iris_labelled] = np.array(GOLDEN.iris_classes)[GOLDEN.iris_labelled]
     return {
         "closest": (IRIS, Closest()),
         "closest+1*size_top10": (IRIS, Closest() + ClusterSize(top=10)),
         "closest+10*size_top10": (IRIS, Closest() + 10 * ClusterSize(top=10)),
-        "closest+1*triplet_margin1": (IRIS, Closest() + Triplet(labels, margin=1.0)),
+        "closest+1*triplet_margin1": (IRIS, Closest() + Triplet(classes, margin=1.0)),
         "dasgupta_lambda50_w_over_max": (IRIS.with_weights(IRIS.weights / IRIS.weights.max()), Dasgupta(slope=50)),
     }
 
@@ -43,7 +44,7 @@ def iris_problems():
 def test_iris_is_no_worse_than_the_published_optimiser(name):
     graph, loss = iris_problems()[name]
     found = fit(graph, loss, start=BOTH, tolerance=None)
-    assert found.best_loss <= 1.02 * golden.IRIS_BEST[name]
+    assert found.best_loss <= 1.02 * GOLDEN.iris_best[name]
 
 
 def test_closest_on_iris_is_no_worse_than_average_linkage():
@@ -71,7 +72,7 @@ def test_what_is_returned_is_the_best_iterate(case):
     assert found.best_loss == found.history.min() == found.history[found.best_iteration]
     assert loss.evaluate(found.subdominant)[0] == found.best_loss
     assert is_ultrametric(graph, found.ultrametric)
-    np.testing.assert_array_equal(found.labels(2), found.subdominant.labels(2))
+    np.testing.assert_array_equal(found.membership(2), found.subdominant.membership(2))
 
 
 def test_is_reproducible_and_goes_on_where_it_stopped():

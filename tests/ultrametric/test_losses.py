@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+import golden
 import numpy as np
 import pytest
-import ultrametric_golden as golden
 import ultrametric_oracle as oracle
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -11,30 +11,31 @@ from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Tr
 from palmette.ultrametric.losses.dasgupta import soft_sizes
 
 TRIANGLE = Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])
-IRIS = Graph(np.reshape(golden.IRIS_EDGES, (-1, 2)), golden.IRIS_WEIGHTS)
+GOLDEN = golden.read("ultrametric")
+IRIS = Graph(np.reshape(GOLDEN.iris_edges, (-1, 2)), GOLDEN.iris_weights)
 
 
-def golden_losses(labels, margin):
+def golden_losses(classes, margin):
     return {
         "closest": Closest(),
         "size_all": ClusterSize(),
         "size_top10": ClusterSize(top=10),
-        "triplet": Triplet(labels, margin),
+        "triplet": Triplet(classes, margin),
         "dasgupta_lambda5": Dasgupta(slope=5),
         "dasgupta_lambda50": Dasgupta(slope=50),
     }
 
 
 def labelled_iris():
-    labels = np.full(150, -1)
-    labels[golden.IRIS_LABELLED] = np.array(golden.IRIS_CLASSES)[golden.IRIS_LABELLED]
-    return labels
+    classes = np.full(150, -1)
+    classes[GOLDEN.iris_labelled] = np.array(GOLDEN.iris_classes)[GOLDEN.iris_labelled]
+    return classes
 
 
-@pytest.mark.parametrize("case", golden.CASES)
+@pytest.mark.parametrize("case", GOLDEN.cases)
 def test_golden_losses_and_gradients(case):
     found = subdominant(Graph(case["edges"], case["weights"]), case["point"])
-    for name, loss in golden_losses(case["labels"], case["margin"]).items():
+    for name, loss in golden_losses(case["classes"], case["margin"]).items():
         value, gradient = loss.evaluate(found)
         expected, slopes = case["losses"][name]
         assert value == pytest.approx(expected, rel=1e-12), name
@@ -44,14 +45,14 @@ def test_golden_losses_and_gradients(case):
 
 def test_golden_losses_of_iris():
     for name, loss in golden_losses(labelled_iris(), 1.0).items():
-        assert loss.evaluate(subdominant(IRIS))[0] == pytest.approx(golden.IRIS_LOSSES[name], rel=1e-12), name
+        assert loss.evaluate(subdominant(IRIS))[0] == pytest.approx(GOLDEN.iris_losses[name], rel=1e-12), name
 
 
-def random_labels(n, seed):
-    labels = np.random.default_rng(seed).integers(-1, 3, n)
-    sizes = np.bincount(labels[labels >= 0], minlength=3)
+def random_classes(n, seed):
+    classes = np.random.default_rng(seed).integers(-1, 3, n)
+    sizes = np.bincount(classes[classes >= 0], minlength=3)
     assume(sizes.max() > 1 and (sizes > 0).sum() > 1)
-    return labels
+    return classes
 
 
 @given(oracle.graphs())
@@ -71,10 +72,10 @@ def test_values_equal_their_definitions(case):
 @settings(max_examples=40)
 def test_triplets_equal_their_definition(case, seed):
     graph, weights = case
-    labels = random_labels(graph.n_vertices, seed)
+    classes = random_classes(graph.n_vertices, seed)
     for margin in (0.0, 0.02, 1.0):
-        expected = oracle.triplet(graph, weights, labels, margin)
-        assert Triplet(labels, margin).evaluate(subdominant(graph, weights))[0] == pytest.approx(expected, abs=1e-12)
+        expected = oracle.triplet(graph, weights, classes, margin)
+        assert Triplet(classes, margin).evaluate(subdominant(graph, weights))[0] == pytest.approx(expected, abs=1e-12)
 
 
 def by_differences(graph, weights, loss, step):
@@ -90,9 +91,9 @@ def by_differences(graph, weights, loss, step):
 @settings(max_examples=30)
 def test_gradients_equal_differences(case, seed):
     graph, weights = case  # distinct hundredths, so that a small step changes no order
-    labels = random_labels(graph.n_vertices, seed)
+    classes = random_classes(graph.n_vertices, seed)
     found = subdominant(graph, weights)
-    for loss in (Closest(), ClusterSize(), ClusterSize(top=2), Triplet(labels, 0.505), Dasgupta(5.0), Dasgupta(20.0)):
+    for loss in (Closest(), ClusterSize(), ClusterSize(top=2), Triplet(classes, 0.505), Dasgupta(5.0), Dasgupta(20.0)):
         slopes = by_differences(graph, weights, loss, 1e-5)
         np.testing.assert_allclose(
             found.scatter(loss.evaluate(found)[1]), slopes, rtol=1e-5, atol=1e-6, err_msg=repr(loss)
@@ -105,8 +106,8 @@ def test_with_ties_it_is_a_gradient_nearby(case, seed):
     # A limit of gradients at points without ties is a valid sub-gradient; the order of edges says from which side.
     graph, weights = case
     nearby = weights + 1e-9 * np.arange(len(weights))
-    labels = random_labels(graph.n_vertices, seed)
-    for loss in (Closest(), ClusterSize(top=2), Triplet(labels, 0.505), Dasgupta(5.0)):
+    classes = random_classes(graph.n_vertices, seed)
+    for loss in (Closest(), ClusterSize(top=2), Triplet(classes, 0.505), Dasgupta(5.0)):
         here, there = subdominant(graph, weights), subdominant(graph, nearby)
         np.testing.assert_array_equal(here.tree_edges, there.tree_edges)
         np.testing.assert_allclose(loss.evaluate(here)[1], loss.evaluate(there)[1], rtol=1e-6, atol=1e-6)

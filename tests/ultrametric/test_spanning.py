@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import pdist, squareform
+from ultrametric_oracle import euclidean_spanning_tree
 
 from palmette.ultrametric.kd_tree import Boxes
-from palmette.ultrametric.spanning import euclidean_spanning_tree
 
 shapes = st.tuples(st.integers(1, 90), st.integers(1, 6))
 tied_points = st.tuples(shapes, st.integers(0, 4)).flatmap(

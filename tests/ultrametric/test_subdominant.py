@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 import ultrametric_oracle as oracle
+from golden import read
 from hypothesis import given, settings
-from ultrametric_golden import CASES
 
 from palmette import Hierarchy
 from palmette.ultrametric import Graph, is_ultrametric, min_max_distances, subdominant
@@ -14,7 +14,7 @@ from palmette.ultrametric import Graph, is_ultrametric, min_max_distances, subdo
 TRIANGLE = Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6], labels=["a", "b", "c"])
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", read("ultrametric").cases)
 def test_golden_values_and_pass_edges(case):
     found = subdominant(Graph(case["edges"], case["weights"]), case["point"])
     assert found.values.tolist() == case["values"]
@@ -56,7 +56,7 @@ def test_every_cut_joins_what_the_first_merges_joined(case):
     graph, weights = case
     found = subdominant(graph, weights)
     for k in range(1, graph.n_vertices + 1):
-        membership = found.labels(k)
+        membership = found.membership(k)
         np.testing.assert_array_equal(np.unique(membership), np.arange(k))
         apart = found.lca(*np.indices((graph.n_vertices, graph.n_vertices))) >= graph.n_vertices - k
         np.testing.assert_array_equal(membership[:, None] != membership[None, :], apart)
@@ -68,7 +68,7 @@ def test_depth_is_no_concern():
     found = subdominant(chain)
     assert found.values[-1] == n - 1
     assert found.distances(0, n - 1) == n - 1
-    assert found.labels(2).sum() == 1
+    assert found.membership(2).sum() == 1
 
 
 def test_hierarchy_has_the_names_and_heights():
@@ -81,7 +81,7 @@ def test_one_vertex():
     found = subdominant(alone)
     assert found.values.shape == (0,)
     assert found.hierarchy.n_leaves == 1
-    assert found.labels(1).tolist() == [0]
+    assert found.membership(1).tolist() == [0]
     assert is_ultrametric(alone, [])
     assert min_max_distances(alone).tolist() == [[0.0]]
 
@@ -90,15 +90,15 @@ def test_a_forest_has_a_hierarchy_for_each_component():
     forest = Graph([[0, 2], [1, 3], [3, 4]], [1, 2, 3], n_vertices=6, labels=list("abcdef"), forest=True)
     found = subdominant(forest)
     assert [h.to_newick(branch_lengths=False) for h in found.hierarchies] == ["(a,c);", "(e,(b,d));", "f;"]
-    assert found.labels(3).tolist() == [0, 1, 0, 1, 1, 2]
-    assert found.labels(4).tolist() == [0, 1, 0, 1, 2, 3]
+    assert found.membership(3).tolist() == [0, 1, 0, 1, 1, 2]
+    assert found.membership(4).tolist() == [0, 1, 0, 1, 2, 3]
     assert found.distances(0, 1) == np.inf
     assert found.lca(0, 1) == -2
     assert min_max_distances(forest)[0].tolist() == [0, np.inf, 1, np.inf, np.inf, np.inf]
     with pytest.raises(ValueError, match="3 components"):
         _ = found.hierarchy
     with pytest.raises(ValueError, match="make 3 to 6 clusters"):
-        found.labels(2)
+        found.membership(2)
 
 
 def test_parallel_edges_whole_numbers_and_negative_weights():
@@ -122,8 +122,8 @@ def test_tolerance_of_the_check():
         (lambda: subdominant(TRIANGLE, ["x", "y", "z"]), TypeError, "one per edge"),
         (lambda: subdominant(TRIANGLE).lca(0, 3), ValueError, "vertices 0 to 2, not 3"),
         (lambda: subdominant(TRIANGLE).lca(0.5, 1), TypeError, "numbers of vertices"),
-        (lambda: subdominant(TRIANGLE).labels(4), ValueError, "1 to 3 clusters"),
-        (lambda: subdominant(TRIANGLE).labels(1.5), TypeError, "k must be an integer"),
+        (lambda: subdominant(TRIANGLE).membership(4), ValueError, "1 to 3 clusters"),
+        (lambda: subdominant(TRIANGLE).membership(1.5), TypeError, "k must be an integer"),
         (lambda: min_max_distances(Graph([[0, 1]], [1], n_vertices=50_000, forest=True)), ValueError, "20 GB"),
     ],
 )

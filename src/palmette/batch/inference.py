@@ -14,7 +14,8 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.batch.problems import Problems
-from palmette.checks import as_integers
+from palmette.checks import as_integers, check_whole
+from palmette.defaults import DEFAULTS
 from palmette.errors import ImpossibleData, TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
@@ -22,10 +23,8 @@ from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
 from palmette.threads import Workers, check_threads
 
-__all__ = ["MOST_LEAVES", "BatchResult", "check_whole", "infer", "work_of"]
+__all__ = ["BatchResult", "infer", "work_of"]
 
-
-MOST_LEAVES = 17  # beyond, one problem holds a thread for longer than Ctrl-C should have to wait
 _NANOSECONDS = 5.0  # per 3^n: (3^n)/2 splits of about ten nanoseconds
 _DRAW_NANOSECONDS = 8.0  # per 2^n: a draw walks over some 2^n splits
 
@@ -129,15 +128,6 @@ def work_of(sizes: Ints, n_draws: int = 0) -> Floats:
     return np.asarray(_NANOSECONDS * 3.0**sizes + n_draws * _DRAW_NANOSECONDS * 2.0**sizes, dtype=np.float64)
 
 
-def check_whole(name: str, value: int) -> int:
-    """A whole number of at least 0 and below 2^63."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
-    if not 0 <= value < 2**63:
-        raise ValueError(f"{name} is {value}; it must be at least 0 and below 2^63")
-    return int(value)
-
-
 def _check_streams(streams: npt.ArrayLike | None, n: int) -> Ints:
     if streams is None:
         return np.arange(n)
@@ -148,11 +138,11 @@ def _check_streams(streams: npt.ArrayLike | None, n: int) -> Ints:
 
 
 def _check_sizes(sizes: Ints) -> None:
-    too_large = np.flatnonzero(sizes > MOST_LEAVES)
+    too_large = np.flatnonzero(sizes > DEFAULTS.batch_leaves)
     if len(too_large):
         i = int(too_large[0])
         raise TrellisTooLarge(
             f"problem {i} has {sizes[i]} leaves ({len(too_large)} of {len(sizes)} problems have too many); a batch "
-            f"takes up to {MOST_LEAVES}, since each is solved in one call. Leave those out, and give each to a "
-            f"HierarchyPosterior of its own"
+            f"takes up to {DEFAULTS.batch_leaves}, since each is solved in one call. Leave those out, and give each to "
+            f"a HierarchyPosterior of its own"
         )

@@ -29,7 +29,7 @@ _COMMANDS = {
 @click.group(
     cls=LazyGroup,
     commands=_COMMANDS,
-    package="palmette.cli",
+    package="palmette.cli.commands",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="palmette")

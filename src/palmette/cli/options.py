@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from palmette.defaults import DEFAULTS
+
 __all__ = [
     "amount",
     "answer_options",
-    "class_options",
+    "draws_option",
     "input_options",
-    "matrix_options",
+    "matrix_option",
     "memory_option",
     "output_options",
-    "similarity_options",
+    "posterior_options",
+    "probability_options",
     "stack",
     "standardise_option",
-    "temperature_options",
-    "trellis_options",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
+
+NEXUS_DRAWS = 1000  #: written by --nexus unless --draws says how many
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -57,14 +60,11 @@ def stack(*options: Decorator[Any]) -> Decorator[Any]:
     return decorate
 
 
-class_options = stack(
+input_options = stack(
+    click.argument("file"),
     click.option("--label", metavar="COLUMN", help="Name or number of the column of labels; the first if it is text."),
     click.option("--class", "class_column", metavar="COLUMN", help="Column of classes: shown, and seen by no model."),
     click.option("--ignore", "ignored", metavar="COLUMN", multiple=True, help="Column to leave out; may be repeated."),
-)
-input_options = stack(
-    click.argument("file"),
-    class_options,
     click.option(
         "--delimiter", metavar="CHARACTER", help="Between cells; by the file's name or first line if not given."
     ),
@@ -75,10 +75,10 @@ input_options = stack(
 standardise_option = click.option(
     "--standardise/--no-standardise", default=True, show_default=True, help="Columns to mean 0 and variance 1 first."
 )
-matrix_options = click.option(
+matrix_option = click.option(
     "--precomputed", type=click.Choice(["similarity", "distance"]), help="FILE is a matrix between leaves."
 )
-similarity_options = stack(
+_similarity_options = stack(
     click.option(
         "--similarity",
         type=click.Choice(["rbf", "linear", "cosine", "correlation"]),
@@ -95,27 +95,30 @@ similarity_options = stack(
         help="Correlation models: what is taken off similarities, so that some attract and others repel.",
     ),
 )
-temperature_options = stack(
+_temperature_options = stack(
     click.option("--beta", type=float, help="Inverse temperature: how far the model is trusted.  [default: 1]"),
     click.option("--perplexity", type=float, help="Set β by the effective number of clusterings."),
 )
-trellis_options = stack(
+_trellis_options = stack(
     memory_option,
     click.option(
         "--exact-leaves",
         type=click.IntRange(1),
-        default=22,
+        default=DEFAULTS.exact_leaves,
         show_default=True,
         help="Up to so many leaves everything is summed over; beyond, chosen clusters.",
     ),
+)
+probability_options = stack(
+    click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),
+    click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."),
 )
 answer_options = stack(
     click.option(
         "--best", type=click.IntRange(1, 100_000), default=3, show_default=True, help="How many of the best to show."
     ),
-    click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),
-    click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."),
+    probability_options,
 )
 _json_options = (
     click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout, for programs."),
@@ -129,6 +132,19 @@ _files = {
     "plot": "A picture: .png, .svg or .pdf.",
     "report": "A page to read and to send: .html.",
 }
+
+
+def posterior_options(models: Sequence[str], *own: Decorator[Any]) -> Decorator[Any]:
+    """The table, the model (the first unless given) and its temperature, options of the command's own, the trellis."""
+    model = click.option("--model", type=click.Choice(models), default=models[0], show_default=True)
+    above = (input_options, matrix_option, model, _temperature_options)
+    return stack(*above, *own, standardise_option, _similarity_options, _trellis_options)
+
+
+def draws_option(kind: str = "Draws") -> Decorator[Any]:
+    """How many hierarchies to draw."""
+    words = f"{kind}, for --json (default 0) and --nexus (default {NEXUS_DRAWS})."
+    return click.option("--draws", type=click.IntRange(0, 1_000_000), help=words)
 
 
 def output_options(*names: str) -> Decorator[Any]:

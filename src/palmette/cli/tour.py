@@ -13,8 +13,9 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from palmette import datasets, report, search, simulate
-from palmette.cli.outputs import with_support
-from palmette.cli.text import bar, dendrogram
+from palmette.array_types import Floats
+from palmette.cli.telling.files import with_support
+from palmette.cli.telling.text import bar, dendrogram
 from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
 from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
@@ -94,8 +95,7 @@ def _show_rivals(post: HierarchyPosterior) -> None:
 def _show_consensus(post: HierarchyPosterior) -> None:
     _head("What more than half of the probability agrees on")
     agreed = post.consensus()
-    support = {cluster: round(post.cluster_probability(cluster), 2) for cluster in agreed.clusters()}
-    _say(_newick(agreed, support))
+    _say(_newick(agreed, _rounded_support(post, agreed)))
     _say("The numbers are probabilities. Where the posterior does not decide, the consensus does not either.")
 
 
@@ -151,8 +151,8 @@ def _show_jet() -> None:
 
 def _draw(post: HierarchyPosterior, folder: Path) -> Path:
     best = post.map()
-    support = {cluster: round(post.cluster_probability(cluster), 2) for cluster in best.clusters() if len(cluster) > 1}
     path = folder / PICTURE
+    support = np.where(best.sizes > 1, _rounded_support(post, best), np.nan)
     path.write_text(hierarchy_to_svg(best, support), encoding="utf-8")
     return path
 
@@ -170,7 +170,11 @@ def _say(text: str, hanging: int = 0) -> None:
     print(textwrap.fill(text, _WIDTH, subsequent_indent=" " * hanging, break_on_hyphens=False))
 
 
-def _newick(hierarchy: Hierarchy, support: dict[frozenset[int], float] | None = None) -> str:
+def _rounded_support(post: HierarchyPosterior, hierarchy: Hierarchy) -> Floats:
+    return np.round(np.asarray(post.support(hierarchy).support), 2)
+
+
+def _newick(hierarchy: Hierarchy, support: Floats | None = None) -> str:
     return hierarchy.to_newick(support).replace(",", ", ")  # so that a line can end there
 
 

@@ -19,11 +19,12 @@ from scipy.linalg import solve_triangular
 from palmette._immutable import read_only
 from palmette._jit import reduction
 from palmette.array_types import Floats
-from palmette.checks import check_points
+from palmette.checks import check_non_negative
+from palmette.coalescent.brownian_entries import draw_numbers, predict_numbers
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
-from palmette.coalescent.process import Prepared, Process
-from palmette.coalescent.truncated_gig import draw_truncated, log_truncated_integral
+from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
+from palmette.coalescent.process import Prepared, Process, check_columns
 
 __all__ = ["Brownian", "Gaussian"]
 
@@ -47,7 +48,7 @@ class Gaussian:
         if mean.ndim > 1 or not np.isfinite(mean).all():
             raise ValueError(f"the mean of the root is {self.mean!r}; give one finite number, or one per column")
         object.__setattr__(self, "mean", read_only(mean))
-        object.__setattr__(self, "variance", _check_variance(self.variance, "the variance of the root"))
+        object.__setattr__(self, "variance", check_non_negative("the variance of the root", self.variance))
 
 
 class Brownian(Process):
@@ -70,6 +71,8 @@ class Brownian(Process):
     -1.418939
     """
 
+    predict_entries, draw_entries = predict_numbers, draw_numbers
+
     def __init__(
         self,
         rate: npt.ArrayLike = 1.0,
@@ -80,17 +83,15 @@ class Brownian(Process):
         if not (isinstance(root, Gaussian) or root == "flat"):
             raise TypeError(f'root is {root!r}; give "flat" or a Gaussian(mean, variance)')
         self.root = root
-        self.leaf_variance = _check_variance(leaf_variance, "leaf_variance")
+        self.leaf_variance = check_non_negative("leaf_variance", leaf_variance)
 
     def __repr__(self) -> str:
         return f"Brownian(rate={self.rate.tolist()}, root={self.root!r}, leaf_variance={self.leaf_variance:g})"
 
     def prepare(self, x: npt.ArrayLike) -> Prepared:
         """The rows of x, (n, D) with NaN where missing, as messages."""
-        points = check_points(x, "x", missing=True)
-        if points.shape[1] == 0:
-            raise ValueError(f"x has shape {points.shape}: there are no columns; give at least one")
-        rate, mean = self._on_columns(points.shape[1])
+        points = check_columns(x)
+        rate, mean = self.on_columns(points.shape[1])
         is_missing = bool(np.isnan(points).any())
         if rate.ndim == 1 or is_missing:
             scale: Floats = np.sqrt(rate if rate.ndim == 1 else np.diag(rate))
@@ -107,8 +108,8 @@ class Brownian(Process):
         leaves = np.column_stack([np.full(len(white), self.leaf_variance), white])
         return Prepared(Brownian, self._theta(centre), leaves, 2, log_constant)
 
-    def _on_columns(self, n_columns: int) -> tuple[Floats, Floats]:
-        # Λ as a vector or a matrix, and the mean of the root, for this number of columns.
+    def on_columns(self, n_columns: int) -> tuple[Floats, Floats]:
+        """Λ, (D,) or (D, D), and the mean of the root, (D,), for this number of columns."""
         if self.rate.ndim and len(self.rate) != n_columns:
             raise ValueError(f"rate has shape {self.rate.shape} but x has {n_columns} columns; give one entry for each")
         mean = self.root.mean if isinstance(self.root, Gaussian) else np.zeros(n_columns)
@@ -120,9 +121,16 @@ class Brownian(Process):
         return rate, np.broadcast_to(mean, n_columns)
 
     def _theta(self, mean: Floats, more: Floats | tuple[()] = ()) -> Floats:
-        is_gaussian = isinstance(self.root, Gaussian)
-        variance = self.root.variance if isinstance(self.root, Gaussian) else 0.0
-        return np.concatenate([[len(mean), is_gaussian, variance], mean, more])
+        return np.concatenate([[len(mean), isinstance(self.root, Gaussian), self.root_variance], mean, more])
+
+    @property
+    def root_variance(self) -> float:
+        """The variance of the root in units of Λ; 0 for a flat one, which has none."""
+        return self.root.variance if isinstance(self.root, Gaussian) else 0.0
+
+    def with_rate(self, rate: npt.ArrayLike) -> Brownian:
+        """The same process with another Λ."""
+        return Brownian(rate, self.root, self.leaf_variance)
 
     def _log_scale(self, points: Floats, scale: Floats) -> float:
         # What whitening takes from the log density: each column has one factor less than entries if the root is flat.
@@ -164,6 +172,11 @@ class Brownian(Process):
         if not total > 0.0:
             return np.inf if distance == 0.0 else -np.inf
         return -0.5 * (theta[0] * (_LOG_2_PI + math.log(total)) + distance / total)
+
+    @staticmethod
+    def root_message(theta: Floats) -> Floats | None:
+        """(variance, μ) of a Gaussian root."""
+        return theta[2:] if theta[1] else None
 
     @staticmethod
     def best_length(theta, meeting, s0, rate):
@@ -221,14 +234,6 @@ def _check_size(white: Floats) -> None:
             f"x at row {i}, column {d} is more than {_LARGEST:g} times as large as the rate allows for: "
             "squared distances overflow; rescale x, or give a larger rate"
         )
-
-
-def _check_variance(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not 0 <= value < np.inf:
-        raise ValueError(f"{name} is {value}; it must be finite and at least 0")
-    return float(value)
 
 
 def _check_rate(value: Any) -> Floats:

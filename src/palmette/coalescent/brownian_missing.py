@@ -123,6 +123,12 @@ class ByColumn(Process):
                 is_sharp = True
         return np.inf if is_sharp else value
 
+    @staticmethod
+    def root_message(theta: Floats) -> Floats | None:
+        """(κ …, μ) of a Gaussian root."""
+        n = int(theta[0])
+        return np.concatenate([np.full(n, theta[2]), theta[3:]]) if theta[1] else None
+
 
 class Coupled(ByColumn):
     """Λ a correlation matrix: the message is (known?, ŷ, V) of lengths D, D and D²; theta (D, root?, κ, μ, Λ)."""
@@ -151,6 +157,12 @@ class Coupled(ByColumn):
     def log_root(theta, message):
         """log N(ŷ; μ, V + κ Λ) on the known dimensions for a Gaussian root, 0 for a flat one."""
         return _log_root_coupled(theta, message)
+
+    @staticmethod
+    def root_message(theta: Floats) -> Floats | None:
+        """(1 …, μ, κ Λ) of a Gaussian root."""
+        n = int(theta[0])
+        return np.concatenate([np.ones(n), theta[3 : 3 + n], theta[2] * theta[3 + n :]]) if theta[1] else None
 
 
 @inline

@@ -21,7 +21,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.joint import evaluate_events
-from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.search.bayesian import first_clusters
@@ -63,8 +63,7 @@ def log_ratios(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> Floa
     >>> log_ratios([[0.0], [0.1], [2.0]], history, Brownian()).round(3)
     array([ 0.934, -0.43 ])
     """
-    if not isinstance(process, Process):
-        raise TypeError(f"process must be a Process, such as palmette.coalescent.Brownian(), not {process!r}")
+    check_process(process)
     if isinstance(process, Brownian):
         process = _with_density(process, x)
     prepared = process.prepare(x)

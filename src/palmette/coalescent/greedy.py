@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_choice
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
@@ -80,8 +81,7 @@ def greedy(
     >>> found.hierarchy.heights.round(6)
     array([0.      , 0.      , 0.      , 0.004951, 0.757779])
     """
-    if rule not in get_args(Rule):
-        raise ValueError(f"rule is {rule!r}; give one of {', '.join(map(repr, get_args(Rule)))}")
+    check_choice("rule", rule, get_args(Rule))
     prepared = process.prepare(x)
     names = check_labels(labels, prepared.n_leaves)
     lineages = _Lineages(prepared)
@@ -166,7 +166,7 @@ class _Clocks:
 
     def fill(self, i: int) -> None:
         self._compare(i, self.lineages.slots[i + 1 :])
-        start = _place(i, i + 1, self.lineages.n)
+        start = _entry.py_func(i, i + 1, self.lineages.n)
         self._table[start : start + self.lineages.n - 1 - i] = self._row[i + 1 :]
         _find_partner(i, self.lineages.slots, self._table, self._partner, self._value)
 
@@ -221,10 +221,6 @@ class _Meetings:
 @inline
 def _entry(i, j, n):
     # Where the pair i < j lies in a table of all pairs, row by row.
-    return i * n - i * (i + 1) // 2 + j - i - 1
-
-
-def _place(i: int, j: int, n: int) -> int:
     return i * n - i * (i + 1) // 2 + j - i - 1
 
 

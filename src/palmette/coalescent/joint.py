@@ -17,7 +17,8 @@ from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Events", "ages_of", "evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log"]
+__all__ = ["Events", "ages_of", "branch_lengths", "evaluate_events"]
+__all__ += ["log_joint", "log_likelihood", "log_prior", "total_log"]
 
 
 meet: Any = None  # a process's, put in by `specialise`, as are all of these
@@ -136,6 +137,14 @@ def ages_of(hierarchy: Hierarchy) -> Floats:
     for node in range(n, 2 * n - 1):
         ages[node] = max(ages[node], *ages[hierarchy.children[node - n]])
     return ages
+
+
+def branch_lengths(hierarchy: Hierarchy) -> Floats:
+    """The time from every node to its parent, (2n − 1,); 0 above the root."""
+    ages = ages_of(hierarchy)
+    lengths = np.zeros(len(ages))
+    lengths[hierarchy.children] = ages[hierarchy.n_leaves :, None] - ages[hierarchy.children]
+    return lengths
 
 
 def total_log(terms: Any) -> float:

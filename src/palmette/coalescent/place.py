@@ -1,7 +1,7 @@
 """Where a new row joins a history: one integral over the age of the meeting for each branch.
 
-The state at any point of a branch is the join of the messages from below and from outside (see `view`), so how likely
-the new row is there is one more meeting. Integrals are in log age, in pieces that end at events.
+The state at any point of a branch is the join of the messages from below and from outside (see `outside`), so how
+likely the new row is there is one more meeting. Integrals are in log age, in pieces that end at events.
 """
 
 from __future__ import annotations
@@ -16,15 +16,10 @@ import numpy.typing as npt
 
 from palmette._jit import inline, specialise, specialise_called
 from palmette.array_types import Floats, Ints
+from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import evaluate_events, log_likelihood, total_log
-from palmette.coalescent.particles import CoalescentDraws
-from palmette.coalescent.process import Prepared, Process
-from palmette.coalescent.view import (
-    known_rows,
-    safe_log,
-    view,
-    weighted_histories,
-)
+from palmette.coalescent.outside import both_sides
+from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Placement", "place"]
@@ -82,9 +77,10 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
     ((2,), 0.943)
     """
     points, process = known_rows(x, process)
-    rows = known_rows(np.atleast_2d(np.asarray(new, dtype=np.float64)), process, "new")[0]
+    rows = np.atleast_2d(np.asarray(new, dtype=np.float64))
     if rows.shape[1] != points.shape[1]:
         raise ValueError(f"new has {rows.shape[1]} columns but x has {points.shape[1]}; give the same columns")
+    rows, _ = known_rows(rows, process, "new")
     weights, histories = weighted_histories(history)
     found = [[_place(points, each, process, row) for each in histories] for row in rows]
     logs, ages = (np.array([[each[k] for each in row] for row in found]) for k in range(2))
@@ -104,7 +100,7 @@ def _clusters_of(histories: Sequence[Hierarchy]) -> tuple[tuple[tuple[int, ...],
 
 def _mixed(weights: Floats, logs: Floats, ages: Floats, clusters: Any, numbers: Ints) -> Placement:
     # logs, ages (m, S, 2n − 1)
-    logs = logs + safe_log(weights)[:, None]
+    logs = logs + np.log(weights)[:, None]
     top = logs.max(axis=(1, 2), keepdims=True)
     with np.errstate(invalid="ignore"):
         share = np.where(logs == top, 1.0, np.exp(np.where(np.isfinite(top), logs - top, -np.inf)))
@@ -124,7 +120,7 @@ def _place(points: Floats, hierarchy: Hierarchy, process: Process, row: Floats) 
     n = len(points)
     both = process.prepare(np.vstack([points, row]))
     old = Prepared(both.kind, both.theta, both.leaves[:n], both.n_meeting, both.log_constant)
-    seen = view(old, hierarchy)
+    seen = both_sides(old, hierarchy)
     events = np.concatenate([[0.0], np.sort(seen.ages[n:])])
     hazard = np.concatenate([[0.0], np.cumsum(np.arange(n, 1, -1) * np.diff(events))])
     logs, ages, ends = np.empty(2 * n - 1), np.empty(2 * n - 1), np.full(2 * n - 1, np.inf)

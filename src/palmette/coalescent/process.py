@@ -16,9 +16,12 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._static import compile_static
 from palmette.array_types import Floats
+from palmette.checks import check_points
 from palmette.coalescent import durations
+from palmette.coalescent.entries import Prediction
+from palmette.hierarchy import Hierarchy
 
-__all__ = ["Prepared", "Process"]
+__all__ = ["Prepared", "Process", "check_columns", "check_process", "known_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +77,9 @@ class Process:
     All but ``prepare`` are static methods, compiled for you. These may be left out:
 
     ``log_root(theta, message)``
-        what the state of the last lineage adds to the log likelihood; 0. `place` then needs ``root_message(theta)``
-        too, a plain static method that returns the distribution of the root's state as a message.
+        what the state of the last lineage adds to the log likelihood; 0. `place` and predictions then need
+        ``root_message(theta)`` too, a plain static method that returns the distribution of the root's state as a
+        message, or None if nothing is known of it.
     ``slopes(theta, meeting, s)`` and ``longest(theta, meeting, rate)``
         the first two derivatives of log Z in s, and an s beyond which −rate/2 + d log Z/ds is negative. If both are
         there, ``best_length`` uses them.
@@ -89,6 +93,12 @@ class Process:
         draw is from that very distribution.
     ``log_survival(theta, meeting, s0, rate, delta)``
         the log-probability that such a draw is longer than δ.
+    ``predict_entries(self, points, hierarchy)`` and ``draw_entries(self, points, hierarchy, size, rng)``
+        the `Prediction` of the entries that are NaN in ``points``, each by itself, and (size, n, D) points with draws
+        of them all; for `predict` and `impute`.
+    ``missing_code`` and ``given(self, x)``
+        a number that stands for a missing entry, besides NaN, and the process with all that it takes from the data
+        spelled out; itself if there is nothing.
 
     What is left out is made from ``log_z`` by the numerical methods of `palmette.coalescent.durations`.
     """
@@ -101,6 +111,7 @@ class Process:
     log_integral: ClassVar[Any]
     propose_length: ClassVar[Any]
     log_survival: ClassVar[Any]
+    missing_code: ClassVar[float] = np.nan
 
     _made: ClassVar[frozenset[str]] = frozenset()  # the functions that were made from others
     _signatures: ClassVar[dict[str, str]] = {
@@ -125,6 +136,52 @@ class Process:
     def prepare(self, x: npt.ArrayLike) -> Prepared:
         """The rows of x, one per leaf, as messages; raises for data that the process does not take."""
         raise TypeError(f"{type(self).__name__} must define prepare, meet, log_z and join; see Process")
+
+    def given(self, x: Floats) -> Process:
+        """The process with all that it takes from the data spelled out; itself if there is nothing."""
+        return self
+
+    @classmethod
+    def root_message(cls, theta: Floats) -> Any:
+        """The distribution of the root's state as a message; None if it is flat or the equilibrium."""
+        if cls.log_root is not durations.no_root:
+            raise TypeError(
+                f"{cls.__name__} has a log_root, so that its root is a lineage of its own; give it a static method "
+                "root_message(theta), too, that returns the message of that lineage"
+            )
+
+    def predict_entries(self, points: Floats, hierarchy: Hierarchy) -> Prediction:
+        """The distribution of each entry that is NaN in `points`, given the others."""
+        raise TypeError(
+            f"{type(self).__name__} does not say what its messages mean for a single entry: it has no predict_entries, "
+            "as Brownian and IndependentSites have (log_predictive_entry and place take any process)"
+        )
+
+    def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
+        """(size, n, D): `points` with draws of what is NaN, all at once."""
+        raise TypeError(f"{type(self).__name__} has no draw_entries, so what is missing cannot be drawn")
+
+
+def known_rows(x: npt.ArrayLike, process: Process, name: str = "x") -> tuple[Floats, Process]:
+    """x with NaN where an entry is missing, and the process with all that it takes from x spelled out."""
+    points = check_points(x, name, missing=True)
+    check_process(process)
+    points[points == process.missing_code] = np.nan
+    return points, process.given(points)
+
+
+def check_process(process: Any) -> None:
+    """Refuse what is no process."""
+    if not isinstance(process, Process):
+        raise TypeError(f"expected a process, such as palmette.coalescent.Brownian(), not {process!r}")
+
+
+def check_columns(x: npt.ArrayLike) -> Floats:
+    """An (n, D) matrix of at least one column, NaN where an entry is missing."""
+    points = check_points(x, "x", missing=True)
+    if points.shape[1] == 0:
+        raise ValueError(f"x has shape {points.shape}: there are no columns; give at least one")
+    return points
 
 
 def _complete(process: type[Process]) -> None:

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_points
-from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.process import Prepared, Process, check_columns
+from palmette.coalescent.site_entries import draw_states, predict_states
 from palmette.numeric import exponential
 
 __all__ = ["IndependentSites"]
@@ -46,6 +46,9 @@ class IndependentSites(Process):
     >>> round(coalescent.log_likelihood([[0], [1]], pair, process), 6)  # log(1/4 · 3/4): nothing is left of the tie
     -1.673976
     """
+
+    missing_code = -1.0
+    predict_entries, draw_entries = predict_states, draw_states
 
     def __init__(
         self,
@@ -78,6 +81,23 @@ class IndependentSites(Process):
         is_common = bool((rates == rates[0]).all())
         theta = np.concatenate([[len(rates), is_common], rates, starts, *equilibrium])
         return Prepared(IndependentSites, theta, np.hstack([known, *tables]), len(rates), float(np.sum(seen)))
+
+    def given(self, x: npt.ArrayLike) -> IndependentSites:
+        """The same process with an empirical equilibrium made explicit: 0 for codes that do not occur at a site.
+
+        >>> IndependentSites().given([[2], [0], [2]]).equilibrium
+        (array([0.375, 0.   , 0.625]),)
+        """
+        codes = _check_codes(x)
+        self._on_sites(codes)  # complains about x, if there is reason to
+        if not isinstance(self.equilibrium, str):
+            return self
+        tables = []
+        for column in codes.T:
+            counts = np.bincount(column[column >= 0], minlength=1)
+            weights = np.where(counts > 0, counts + 0.5, 0.0) if counts.any() else np.ones(1)
+            tables.append(weights / weights.sum())
+        return IndependentSites(self.rate, tables)
 
     def _on_sites(self, codes: Ints) -> tuple[Ints, list[Floats]]:
         # Numbers of states (−1: missing), and q of each site.
@@ -236,9 +256,7 @@ def _check_distribution(value: Any, site: int) -> Floats:
 
 
 def _check_codes(x: npt.ArrayLike) -> Ints:
-    points = check_points(x, "x", missing=True)
-    if points.shape[1] == 0:
-        raise ValueError(f"x has shape {points.shape}: there are no columns; give at least one")
+    points = check_columns(x)
     codes = np.where(np.isnan(points), -1.0, points)
     bad = np.argwhere((codes != np.floor(codes)) | (codes < -1) | (codes > 2**31))
     if len(bad):

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
-from palmette.coalescent.particles import CoalescentDraws
-from palmette.coalescent.process import Prepared, Process
+from palmette.checks import check_choice, check_integer
+from palmette.coalescent.draws import CoalescentDraws
+from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
-from palmette.labels import name_leaves
-from palmette.posterior.base import check_positive
+from palmette.labels import check_labels
 from palmette.progress import Progress
 from palmette.threads import Workers, check_threads
 
@@ -64,17 +64,14 @@ def smc(
     >>> found.cluster_probability([0, 1]) > 0.9
     True
     """
-    _check_choice("proposal", proposal, PROPOSALS)
-    _check_choice("resampling", resampling, RESAMPLINGS)
-    check_positive("n_particles", n_particles)
+    check_choice("proposal", proposal, PROPOSALS)
+    check_choice("resampling", resampling, RESAMPLINGS)
+    check_integer("n_particles", n_particles, 1)
     if not 0.0 <= resample_below <= 1.0:
         raise ValueError(f"resample_below is {resample_below!r}; expected a share of the particles, 0 to 1")
-    if not isinstance(process, Process):
-        raise TypeError(f"expected a process, such as palmette.coalescent.Brownian(), not {process!r}")
+    check_process(process)
     prepared = process.prepare(x)
-    names = name_leaves((), labels) if labels is not None else tuple(map(str, range(prepared.n_leaves)))
-    if len(names) != prepared.n_leaves:
-        raise ValueError(f"{len(names)} labels for {prepared.n_leaves} rows; give one for each")
+    names = check_labels(labels, prepared.n_leaves)
     generator = np.random.default_rng(rng)
     run = _Run(prepared, int(n_particles), compile_proposal(prepared, proposal), int(generator.integers(2**62)))
     bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)
@@ -167,8 +164,3 @@ def _resampled(weight: Floats, how: str, u: Floats) -> Ints:
     found = np.searchsorted(edges, points * edges[-1], side="right")
     kept: Ints = np.minimum(found, np.flatnonzero(weight)[-1])
     return kept
-
-
-def _check_choice(name: str, given: str, choices: Iterable[str]) -> None:
-    if given not in tuple(choices):
-        raise ValueError(f"{name} is {given!r}; choose one of {', '.join(map(repr, choices))}")

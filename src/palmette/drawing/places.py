@@ -2,58 +2,94 @@
 
 import re
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
-from palmette.hierarchy import Hierarchy
+from palmette.array_types import Floats, Ints
+from palmette.links import Links
+
+__all__ = [
+    "Outline",
+    "drawn_rows",
+    "middle_places",
+    "places_across",
+    "places_down",
+    "row_name",
+    "shown_name",
+    "xml_text",
+]
 
 LONGEST = 32  # characters of a label that are shown; hovering shows all
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def drawn_rows(hierarchy: Hierarchy, max_rows: int) -> list[int]:
-    """The nodes that get a row each: the leaves, or the clusters left below the highest merges.
+class Outline(NamedTuple):
+    """A rooted tree as far as a picture shows it; `Hierarchy` says what each of the arrays is."""
 
-    >>> drawn_rows(Hierarchy.from_newick("((a,b),c);"), 2)
-    [3, 2]
-    """
-    counts = np.diff(hierarchy.child_offsets).tolist()
-    parents = hierarchy.parents.tolist()
+    labels: tuple[str, ...]
+    links: Links
+    heights: Floats
+    leaf_order: Ints
+    intervals: Ints
+    cut_order: Ints
+
+
+def drawn_rows(outline: Outline, max_rows: int) -> list[int]:
+    """The nodes that get a row each: the leaves, or the clusters left below the highest merges."""
+    counts = np.diff(outline.links.child_offsets).tolist()
+    parents = outline.links.parents.tolist()
     opened = {-1}
     n_rows = 1
-    for node in hierarchy._rising[::-1].tolist():
+    for node in outline.cut_order.tolist():
         if parents[node] in opened and n_rows + counts[node] - 1 <= max_rows:
             opened.add(node)
             n_rows += counts[node] - 1
         elif n_rows >= max_rows:
             break
     rows = [node for node, parent in enumerate(parents) if parent in opened and node not in opened]
-    return sorted(rows, key=hierarchy.intervals[:, 0].__getitem__)
+    return sorted(rows, key=outline.intervals[:, 0].__getitem__)
 
 
-def places_across(hierarchy: Hierarchy, left: float, right: float) -> list[float]:
+def places_across(heights: Floats, left: float, right: float) -> list[float]:
     """The horizontal place of every node: the highest at `left`, the lowest at `right`.
 
-    >>> places_across(Hierarchy.from_newick("((a,b),c);"), 0, 10)
+    >>> places_across(np.array([0.0, 0.0, 0.0, 1.0, 2.0]), 0, 10)
     [10.0, 10.0, 10.0, 5.0, 0.0]
     """
-    heights = hierarchy.heights
     span = float(heights.max() - heights.min()) or 1.0
     place: list[float] = (right - (heights - heights.min()) / span * (right - left)).tolist()
     return place
 
 
-def places_down(hierarchy: Hierarchy, rows: list[int], top: float, step: float) -> dict[int, float]:
-    """The vertical place of every drawn node: rows in turn, an inner node midway between its children.
+def places_down(parents: Ints, rows: list[int], top: float, step: float) -> dict[int, float]:
+    """The vertical place of every drawn node: rows in turn, an inner node midway between its outermost children.
 
-    >>> places_down(Hierarchy.from_newick("((a,b),c);"), [0, 1, 2], 0, 2)
+    >>> places_down(np.array([3, 3, 4, 4, -1]), [0, 1, 2], 0, 2)
     {0: 1.0, 1: 3.0, 2: 5.0, 3: 2.0, 4: 3.5}
     """
-    y = {node: top + step * (number + 0.5) for number, node in enumerate(rows)}
-    for node in range(hierarchy.n_leaves, hierarchy.n_nodes):
-        if node not in y and (children := hierarchy.children_of(node))[0] in y:
-            y[node] = (y[children[0]] + y[children[-1]]) / 2
-    return y
+    given = np.full(len(parents), np.nan)
+    given[rows] = top + step * (np.arange(len(rows)) + 0.5)
+    return {node: y for node, y in enumerate(middle_places(parents, given).tolist()) if y == y}
+
+
+def middle_places(parents: Ints, given: Floats) -> Floats:
+    """(n_nodes,): the place that a node is given or, if that is NaN, the middle between its outermost children.
+
+    A node that has neither has NaN.
+
+    >>> middle_places(np.array([3, 3, 4, 4, -1]), np.array([0.0, 1.0, 2.0, np.nan, np.nan]))
+    array([0.  , 1.  , 2.  , 0.5 , 1.25])
+    """
+    first = np.where(np.isnan(given), np.inf, given).tolist()
+    last = np.where(np.isnan(given), -np.inf, given).tolist()
+    for node, parent in enumerate(parents[:-1].tolist()):
+        here = (first[node] + last[node]) / 2
+        if here < first[parent]:
+            first[parent] = here
+        if here > last[parent]:
+            last[parent] = here
+    return np.array([(one + other) / 2 for one, other in zip(first, last, strict=True)])
 
 
 def shown_name(label: str, longest: int = LONGEST) -> str:
@@ -66,11 +102,11 @@ def shown_name(label: str, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def row_name(hierarchy: Hierarchy, node: int, longest: int = LONGEST) -> str:
+def row_name(outline: Outline, node: int, longest: int = LONGEST) -> str:
     """What a row is called: the label of a leaf, or the first label of a cluster and how many more there are."""
-    start = int(hierarchy.intervals[node, 0])
-    short = shown_name(hierarchy.labels[hierarchy.leaf_order[start]], longest)
-    return short if node < hierarchy.n_leaves else f"{short} and {hierarchy.sizes[node] - 1} more"
+    start, stop = outline.intervals[node].tolist()
+    short = shown_name(outline.labels[outline.leaf_order[start]], longest)
+    return short if node < len(outline.labels) else f"{short} and {stop - start - 1} more"
 
 
 def xml_text(text: str) -> str:

@@ -1,13 +1,12 @@
-"""A hierarchy as a picture: hand-written SVG, with the root on the left and one row per leaf."""
+"""A rooted tree as a picture: hand-written SVG, with the root on the left and one row per leaf."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from palmette.drawing.places import drawn_rows, places_across, places_down, row_name, xml_text
-from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.support import Support, support_by_node
+from palmette.array_types import Floats
+from palmette.drawing.places import Outline, drawn_rows, places_across, places_down, row_name, xml_text
+from palmette.links import Links
 
-__all__ = ["hierarchy_to_svg"]
+__all__ = ["outline_svg"]
 
 _ROW = 18  # pixels per row
 _MARGIN = 12
@@ -25,30 +24,25 @@ _STYLE = "".join(
 )
 
 
-def hierarchy_to_svg(
-    hierarchy: Hierarchy, support: Support | None = None, *, width: int = 640, max_rows: int = 200
-) -> str:
-    """An SVG picture, `width` pixels wide, of the hierarchy with its heights, labels and support.
+def outline_svg(outline: Outline, support: Floats | None, width: int, max_rows: int) -> str:
+    """An SVG picture, `width` pixels wide, with heights, labels and `support`, one number per node, NaN for none.
 
-    Of a hierarchy with more than `max_rows` leaves the highest merges are drawn; the clusters below them
-    become triangles that say how many leaves they hold. Labels are escaped.
-
-    >>> hierarchy_to_svg(Hierarchy.from_newick("((a,b),c);")).startswith("<svg ")
-    True
+    Of a tree with more than `max_rows` leaves the highest merges are drawn; the clusters below them become triangles
+    that say how many leaves they hold. Labels are escaped.
     """
     if width < 160 or max_rows < 1:
         raise ValueError(f"width must be at least 160 and max_rows at least 1; given were {width} and {max_rows}")
-    rows = drawn_rows(hierarchy, max_rows)
-    names = [row_name(hierarchy, node) for node in rows]
+    rows = drawn_rows(outline, max_rows)
+    names = [row_name(outline, node) for node in rows]
     right = width - _MARGIN - _CHARACTER * max(map(len, names)) - 8
-    x = places_across(hierarchy, _MARGIN + 8, max(right, width / 3))
-    y = places_down(hierarchy, rows, _MARGIN, _ROW)
+    x = places_across(outline.heights, _MARGIN + 8, max(right, width / 3))
+    y = places_down(outline.links.parents, rows, _MARGIN, _ROW)
     drawn = sorted(y.keys() - set(rows))
-    body = [_inner_node(hierarchy, node, x, y) for node in drawn]
-    body += [_row(hierarchy, node, name, x, y) for node, name in zip(rows, names, strict=True)]
-    body += _support_marks(support_by_node(hierarchy, support), drawn, x, y)
+    body = [_inner_node(outline.links, node, x, y) for node in drawn]
+    body += [_row(outline, node, name, x, y) for node, name in zip(rows, names, strict=True)]
+    body += _support_marks(support, drawn, x, y)
     height = len(rows) * _ROW + 2 * _MARGIN
-    title = f"A hierarchy of {hierarchy.n_leaves} leaves"
+    title = f"A hierarchy of {len(outline.labels)} leaves"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" class="palmette-hierarchy" '
         f'width="{width}" height="{height}" '
@@ -57,28 +51,26 @@ def hierarchy_to_svg(
     )
 
 
-def _inner_node(hierarchy: Hierarchy, node: int, x: list[float], y: dict[int, float]) -> str:
-    children = hierarchy.children_of(node)
+def _inner_node(links: Links, node: int, x: list[float], y: dict[int, float]) -> str:
+    children = links.children_of(node)
     branches = "".join(f"M{x[node]:.1f} {y[child]:.1f}H{x[child]:.1f}" for child in children)
     trunk = f"M{x[node]:.1f} {y[children[0]]:.1f}V{y[children[-1]]:.1f}"
-    stem = f"M{x[node] - 8:.1f} {y[node]:.1f}h8" if hierarchy.parents[node] < 0 else ""
+    stem = f"M{x[node] - 8:.1f} {y[node]:.1f}h8" if links.parents[node] < 0 else ""
     return f'<path d="{trunk}{branches}{stem}"/>'
 
 
-def _row(hierarchy: Hierarchy, node: int, name: str, x: list[float], y: dict[int, float]) -> str:
+def _row(outline: Outline, node: int, name: str, x: list[float], y: dict[int, float]) -> str:
     at, text_x, kind = y[node], x[node], ""
     shape = ""
-    if node >= hierarchy.n_leaves:
+    if node >= len(outline.labels):
         end = max(x)
         shape = f'<path class="more" d="M{x[node]:.1f} {at:.1f}L{end:.1f} {at - 6:.1f}V{at + 6:.1f}Z"/>'
         text_x, kind = end, ' class="more"'
-    full = "" if node >= hierarchy.n_leaves else f"<title>{xml_text(hierarchy.labels[node])}</title>"
+    full = "" if node >= len(outline.labels) else f"<title>{xml_text(outline.labels[node])}</title>"
     return f'{shape}<text x="{text_x + 6:.1f}" y="{at + 4:.1f}"{kind}>{full}{xml_text(name)}</text>'
 
 
-def _support_marks(
-    support: NDArray[np.float64] | None, drawn: list[int], x: list[float], y: dict[int, float]
-) -> list[str]:
+def _support_marks(support: Floats | None, drawn: list[int], x: list[float], y: dict[int, float]) -> list[str]:
     if support is None:
         return []
     marks = [(x[node] - 3, y[node] - 3, support[node]) for node in drawn if not np.isnan(support[node])]

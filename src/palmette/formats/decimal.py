@@ -4,6 +4,9 @@ A number w · 10^q with w < 2^64 is rounded by one or two multiplications of w w
 *Number parsing at a gigabyte per second*, 2021; that no case is left in doubt is proved by Mushtak and Lemire, 2023).
 Numbers of more than 19 digits, and those of very large or very small exponent, are left to Python: for them
 `number_bits` says where in the text they begin.
+
+Why not NumPy: for the numbers of ten thousand trees of a hundred leaves, cut out already, `np.fromstring` or `astype`
+from bytes take twice as long as reading the whole file takes with this, and Python's `float` more.
 """
 
 from __future__ import annotations

@@ -1,24 +1,36 @@
 """SciPy linkage matrices; SciPy itself is not needed to read or write one."""
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from palmette.hierarchy import Hierarchy
+from palmette.array_types import Floats, Ints
 
-__all__ = ["from_linkage", "to_linkage"]
+__all__ = ["Linkage", "linkage_rows", "read_linkage"]
 
 
-def from_linkage(Z: ArrayLike, labels: Iterable[str] | None = None) -> Hierarchy:
-    """Row i of Z is (child, child, height, size) of node n + i; shape (n − 1, 4).
+class Linkage(NamedTuple):
+    """Row by row: the two nodes that are merged, at what height, and how many leaves they are said to hold."""
 
-    Heights need not rise (centroid and median linkage have inversions). The first child stays the first,
-    so `leaf_order` is SciPy's `leaves_list`.
+    merges: Ints  # (n − 1, 2)
+    heights: Floats  # (n − 1,)
+    sizes: Floats
 
-    >>> h = from_linkage([[0, 1, 0.5, 2], [2, 3, 2.0, 3]], labels=["a", "b", "c"])
-    >>> h.to_newick()
-    '(c:2,(a:0.5,b:0.5):1.5);'
+    def check_sizes(self, sizes: Ints) -> None:
+        """Refuse a linkage whose clusters have other sizes than it says."""
+        wrong = sizes != self.sizes
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            said = f"row {row} of the linkage says that its cluster has {self.sizes[row]:g} leaves"
+            raise ValueError(f"{said}, but it has {sizes[row]}")
+
+
+def read_linkage(Z: ArrayLike) -> Linkage:
+    """The columns of a linkage, whose row i is (child, child, height, size) of node n + i; shape (n − 1, 4).
+
+    >>> read_linkage([[0, 1, 0.5, 2], [2, 3, 2.0, 3]]).heights
+    array([0.5, 2. ])
     """
     try:
         rows = np.array(Z, dtype=np.float64)
@@ -33,32 +45,21 @@ def from_linkage(Z: ArrayLike, labels: Iterable[str] | None = None) -> Hierarchy
         row = int(np.argmax((rows[:, :2] % 1 != 0).any(axis=1)))
         raise ValueError(f"row {row} of the linkage joins {rows[row, :2].tolist()}; node numbers are whole")
     within = np.clip(rows[:, :2], -1, 2**53)  # what lies beyond cannot be cast, and is refused either way
-    hierarchy = Hierarchy.from_merges(within.astype(np.int64), labels, rows[:, 2])
-    wrong = hierarchy.sizes[hierarchy.n_leaves :] != rows[:, 3]
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"row {row} of the linkage says that its cluster has {rows[row, 3]:g} leaves, "
-            f"but it has {hierarchy.sizes[hierarchy.n_leaves + row]}"
-        )
-    return hierarchy
+    return Linkage(within.astype(np.int64), rows[:, 2], rows[:, 3])
 
 
-def to_linkage(hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """Rows (child, child, height, size), shape (n − 1, 4), that SciPy accepts; the hierarchy must be binary.
+def linkage_rows(children: Ints, rising: Ints, heights: Floats, sizes: Ints) -> Floats:
+    """Rows (child, child, height, size), shape (n − 1, 4), that SciPy accepts; for n = 1 there are none.
 
-    SciPy needs heights that are at least 0 and never fall towards the root. Each merge is therefore
-    written with max(0, the largest height of an inner node at or below it), which changes nothing where
-    heights already rise; rows are sorted by it. For n = 1 there are no rows, and SciPy accepts no such
-    matrix.
+    Row i of `children` are those of node n + i. `rising` are the inner nodes, children before parents, by their
+    `heights`, (n − 1,), which must rise towards the root; those below 0 are written as 0. `sizes` are of all nodes.
 
-    >>> to_linkage(Hierarchy.from_merges([[0, 1], [3, 2]], heights=[5.0, 2.0]))
-    array([[0., 1., 5., 2.],
-           [3., 2., 5., 3.]])
+    >>> linkage_rows(np.array([[0, 1], [3, 2]]), np.array([3, 4]), np.array([-1.0, 2.0]), np.array([1, 1, 1, 2, 3]))
+    array([[0., 1., 0., 2.],
+           [3., 2., 2., 3.]])
     """
-    n = hierarchy.n_leaves
-    pairs = hierarchy.children[hierarchy._rising - n]
-    number = np.arange(hierarchy.n_nodes)
-    number[hierarchy._rising] = np.arange(n, hierarchy.n_nodes)
-    heights = np.maximum(hierarchy._monotone[hierarchy._rising - n], 0.0)
-    return np.column_stack((number[pairs], heights, hierarchy.sizes[hierarchy._rising])).astype(np.float64)
+    n = len(children) + 1
+    number = np.arange(2 * n - 1)
+    number[rising] = np.arange(n, 2 * n - 1)
+    merged = np.maximum(heights[rising - n], 0.0)
+    return np.column_stack((number[children[rising - n]], merged, sizes[rising])).astype(np.float64)

@@ -18,81 +18,39 @@ of letters, digits and dots: outside quotes an underscore is a blank to many pro
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from palmette.array_types import Floats
-from palmette.formats.newick import write_newick
-from palmette.formats.tree_text import TextSource, deliver_text
-from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.tree_set import TreeSet
-from palmette.labels import align_labels, leaf_index
+from palmette.formats.tokens import quoted
 
-__all__ = ["write_nexus"]
+__all__ = ["nexus_text"]
 
 _SAFE = re.compile(r"[A-Za-z0-9.]+")
 
 
-def write_nexus(
-    hierarchies: Iterable[Hierarchy],
-    path_or_file: TextSource | None = None,
-    *,
-    names: Iterable[str] | None = None,
-    weights: ArrayLike | None = None,
-) -> str | None:
-    """Nexus text that `read_trees` reads back; returned unless there is a path or a file to write to.
-
-    The hierarchies must have the same leaves. `names` are theirs if given, or tree1, tree2, …; `weights` are written as
-    comments such as ``[&W 0.25]``. A `TreeSet` brings its own.
-
-    >>> print(write_nexus([Hierarchy.from_newick("((a:1,'b c':1):2,d:3);")], weights=[0.25]))
-    #NEXUS
-    BEGIN TAXA;
-      DIMENSIONS NTAX=3;
-      TAXLABELS a 'b c' d;
-    END;
-    BEGIN TREES;
-      TRANSLATE
-        1 a,
-        2 'b c',
-        3 d;
-      TREE tree1 = [&R] [&W 0.25] ((1:1,2:1):2,3:3);
-    END;
-    <BLANKLINE>
-    """
-    if isinstance(hierarchies, TreeSet):
-        names = hierarchies.names if names is None else names
-        weights = hierarchies.weights if weights is None else weights
-    trees = list(hierarchies)
-    if not trees:
-        raise ValueError("there are no hierarchies to write; give at least one")
-    lines = [*_head(trees[0].labels), *_tree_lines(trees, _names(names, len(trees)), _weights(weights, len(trees)))]
-    return deliver_text("\n".join((*lines, "END;", "")), path_or_file)
+def nexus_text(
+    labels: Sequence[str], trees: Sequence[str], names: Iterable[str] | None, weights: ArrayLike | None
+) -> str:
+    """Nexus text of Newick trees in which leaf i is called i + 1; see `palmette.interop.write_nexus`."""
+    count = len(trees)
+    lines = [*_head(labels), *_tree_lines(trees, _names(names, count), _weights(weights, count))]
+    return "\n".join((*lines, "END;", ""))
 
 
-def _head(labels: tuple[str, ...]) -> list[str]:
-    quoted = [_quoted(label) for label in labels]
-    translation = [f"    {number} {label}" for number, label in enumerate(quoted, start=1)]
-    taxa = ["BEGIN TAXA;", f"  DIMENSIONS NTAX={len(labels)};", f"  TAXLABELS {' '.join(quoted)};", "END;"]
+def _head(labels: Sequence[str]) -> list[str]:
+    written = [_as_label(label) for label in labels]
+    translation = [f"    {number} {label}" for number, label in enumerate(written, start=1)]
+    taxa = ["BEGIN TAXA;", f"  DIMENSIONS NTAX={len(labels)};", f"  TAXLABELS {' '.join(written)};", "END;"]
     return ["#NEXUS", *taxa, "BEGIN TREES;", "  TRANSLATE", ",\n".join(translation) + ";"]
 
 
-def _tree_lines(trees: list[Hierarchy], names: list[str], weights: Floats) -> list[str]:
-    weighted = (weights != 1).any()
-    numbers = {label: str(leaf + 1) for label, leaf in leaf_index(trees[0].labels).items()}
-    lines = []
-    for place, (h, name, weight) in enumerate(zip(trees, names, weights.tolist(), strict=True)):
-        try:
-            align_labels(trees[0].labels, h.labels)
-        except ValueError as problem:
-            raise ValueError(f"hierarchy {place} has other leaves than hierarchy 0: {problem}") from None
-        tokens = tuple(numbers[label] for label in h.labels)
-        newick = write_newick(Hierarchy._make(h._links, tokens, h._heights, h._lengths, h.support))
-        comment = f"[&W {weight!r}] " if weighted else ""
-        lines.append(f"  TREE {_quoted(name)} = [&R] {comment}{newick}")
-    return lines
+def _tree_lines(trees: Sequence[str], names: list[str], weights: Floats) -> list[str]:
+    comments = [f"[&W {weight!r}] " for weight in weights.tolist()] if (weights != 1).any() else [""] * len(trees)
+    lines = zip(names, comments, trees, strict=True)
+    return [f"  TREE {_as_label(name)} = [&R] {comment}{newick}" for name, comment, newick in lines]
 
 
 def _names(names: Iterable[str] | None, count: int) -> list[str]:
@@ -111,5 +69,5 @@ def _weights(weights: ArrayLike | None, count: int) -> Floats:
     return found
 
 
-def _quoted(label: str) -> str:
-    return label if _SAFE.fullmatch(label) else "'" + label.replace("'", "''") + "'"
+def _as_label(label: str) -> str:
+    return label if _SAFE.fullmatch(label) else quoted(label)

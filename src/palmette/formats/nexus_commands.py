@@ -4,16 +4,8 @@ import math
 import re
 import reprlib
 
-from palmette.formats.newick import (
-    NewickError,
-    _after_blanks,
-    _closing_quote,
-    _number,
-    _Token,
-    _tokens,
-    _unexpected,
-    read_newick,
-)
+from palmette.formats.newick import parse_newick
+from palmette.formats.tokens import NewickError, Token, after_blanks, quoted_at, read_number, split_tokens, unexpected
 from palmette.formats.tree_reader import Naming, Statements, newick_fault, split_statements
 from palmette.formats.tree_text import TreeText
 from palmette.labels import leaf_index
@@ -49,7 +41,7 @@ def tree_weight(statement: str, start: int, stop: int) -> float:
     if found is None:
         return 1.0
     above, slash, below = found[1].partition("/")
-    one, other = _number(above.strip()), _number(below.strip()) if slash else 1.0
+    one, other = read_number(above.strip()), read_number(below.strip()) if slash else 1.0
     weight = one / other if one is not None and other else -1.0
     if not 0 <= weight < math.inf:
         problem = f"{reprlib.repr(found[0])} is no weight; expected a number of at least 0, such as 1/3 or 0.25"
@@ -75,7 +67,7 @@ class _Commands:
         try:
             keyword, at = _keyword(command)
             if keyword == "BEGIN":
-                self.block = _name(command, _after_blanks(command, at))[0].upper()
+                self.block = _name(command, after_blanks(command, at))[0].upper()
                 self.translation, self.named = {}, False
             elif keyword in ("END", "ENDBLOCK"):
                 self.block = ""
@@ -97,17 +89,17 @@ class _Commands:
             keyword, at = _keyword(rest)
             if self._is_tree(keyword):
                 body = _tree_head(rest, at)[2]
-                read_newick(" " * body + rest[body:])
-            if list(_tokens(rest))[-1].position > at or keyword:
+                parse_newick(" " * body + rest[body:])
+            if list(split_tokens(rest))[-1].position > at or keyword:
                 unfinished = "the command that begins here does not end; expected ';'"
-                raise NewickError(unfinished, _after_blanks(rest, 0))
+                raise NewickError(unfinished, after_blanks(rest, 0))
         except NewickError as problem:
             raise newick_fault(self.text, start, problem) from None
 
     def _is_tree(self, keyword: str) -> bool:
         return self.block == "TREES" and keyword in ("TREE", "UTREE")
 
-    def _read_labels(self, tokens: list[_Token]) -> None:
+    def _read_labels(self, tokens: list[Token]) -> None:
         places: dict[str, int] = {}
         for token in tokens[:-1]:
             _require_label(token)
@@ -118,10 +110,10 @@ class _Commands:
         self.taxa = leaf_index(dict.fromkeys((*self.taxa, *places)))
         self.named = False
 
-    def _read_translation(self, tokens: list[_Token]) -> None:
+    def _read_translation(self, tokens: list[Token]) -> None:
         self.translation, self.named = {}, False
         labels: dict[str, str] = {}
-        entry: list[_Token] = []
+        entry: list[Token] = []
         for token in tokens:
             if token.kind not in (",", ";"):
                 _require_label(token)
@@ -130,7 +122,7 @@ class _Commands:
                 self._translate(entry, labels)
                 entry = []
 
-    def _translate(self, entry: list[_Token], tokens: dict[str, str]) -> None:
+    def _translate(self, entry: list[Token], tokens: dict[str, str]) -> None:
         """Take in one token and its label; `tokens` holds those so far, by label."""
         if len(entry) != 2:
             words = " ".join(token.text for token in entry)
@@ -145,7 +137,7 @@ class _Commands:
         self.translation[token] = label
         tokens[label] = token
 
-    def _taxon(self, token: _Token) -> str:
+    def _taxon(self, token: Token) -> str:
         if not self.taxa:
             return token.text
         for label in (token.text, *_alike(token.text)):
@@ -179,15 +171,15 @@ class _Commands:
 
 def _tree_head(command: str, at: int) -> tuple[str, float, int]:
     """The name and the weight of a tree, and where in its command the tree begins, after TREE and `at` characters."""
-    at = _after_blanks(command, at)
+    at = after_blanks(command, at)
     if command.startswith("*", at):
-        at = _after_blanks(command, at + 1)
+        at = after_blanks(command, at + 1)
     name, end = _name(command, at)
-    equals = _after_blanks(command, end)
+    equals = after_blanks(command, end)
     if not command.startswith("=", equals):
         found = command[equals : equals + 1]
         raise NewickError(f"expected '=' after the name of the tree but found {found!r}", equals)
-    return name, tree_weight(command, end, _after_blanks(command, equals + 1)), equals + 1
+    return name, tree_weight(command, end, after_blanks(command, equals + 1)), equals + 1
 
 
 def _alike(label: str) -> tuple[str, str]:
@@ -198,7 +190,7 @@ def _keyword(command: str) -> tuple[str, int]:
     """The word that a command begins with, in capitals, and where it ends."""
     at, word = 0, "#NEXUS"
     while word == "#NEXUS":
-        at = _after_blanks(command, at)
+        at = after_blanks(command, at)
         found = _WORD.match(command, at)
         word, at = found[0].upper(), found.end()  # type: ignore[index, union-attr]  # it matches the empty text too
     return word, at
@@ -207,18 +199,17 @@ def _keyword(command: str) -> tuple[str, int]:
 def _name(command: str, at: int) -> tuple[str, int]:
     """The name that begins at `at`, bare or quoted, and where it ends."""
     if command.startswith("'", at):
-        stop = _closing_quote(command, at)
-        return command[at + 1 : stop].replace("''", "'"), stop + 1
+        return quoted_at(command, at)
     found = _NAME.match(command, at)
     if found is None:
         raise NewickError(f"expected a name but found {command[at : at + 1]!r}", at)
     return found[0], found.end()
 
 
-def _tokens_after(command: str, at: int) -> list[_Token]:
-    return list(_tokens(" " * at + command[at:]))[:-1]
+def _tokens_after(command: str, at: int) -> list[Token]:
+    return list(split_tokens(" " * at + command[at:]))[:-1]
 
 
-def _require_label(token: _Token) -> None:
+def _require_label(token: Token) -> None:
     if token.kind not in ("label", "quoted"):
-        raise _unexpected(token, "a label")
+        raise unexpected(token, "a label")

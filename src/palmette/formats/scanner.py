@@ -14,6 +14,7 @@ import numpy as np
 
 from palmette._jit import inline, kernel
 from palmette.formats.decimal import NONE, number_bits
+from palmette.hashing import mix
 
 __all__ = ["NONE", "find_statements", "index_tokens", "scan_trees"]
 
@@ -23,8 +24,6 @@ _UNREAD = -1  # as bits, no float that was written as a number: left to the slow
 _KINDS = np.zeros(256, dtype=np.uint8)  # of the bytes; those of letters outside ASCII are plain
 _KINDS[[byte for byte in range(128) if chr(byte).isspace()]] = _BLANK
 _KINDS[[ord(c) for c in "(),:;'[]"]] = _MARK
-_HASH_START, _HASH_STEP = np.uint64(14695981039346656037), np.uint64(1099511628211)  # FNV-1a
-_HALF = np.uint64(32)
 
 
 @kernel
@@ -190,10 +189,10 @@ def _leaf(data, start, stop, index):
 
 @inline
 def _hash(data, start, stop):
-    value = _HASH_START
+    value = np.uint64(0)
     for i in range(stop - start):
-        value = (value ^ np.uint64(data[start + i])) * _HASH_STEP
-    return np.int64((value ^ (value >> _HALF)) & np.uint64(0x7FFFFFFF))
+        value = mix(value, data[start + i])
+    return np.int64(value & np.uint64(0x7FFFFFFF))
 
 
 @inline

@@ -12,39 +12,24 @@ no difference to the result; some unusual forms take longer.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Literal
 
-from palmette.formats.newick import NewickError, _after_blanks, _tokens, read_newick, write_newick
+from palmette.formats.newick import TreeArrays, parse_newick
 from palmette.formats.nexus_commands import nexus_statements, tree_weight
+from palmette.formats.tokens import NewickError, after_blanks, split_tokens
 from palmette.formats.tree_reader import Statements, newick_fault, read_statements, split_statements
-from palmette.formats.tree_text import TextSource, TreeText, deliver_text, load_text
-from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.tree_set import TreeSet
+from palmette.formats.tree_text import TextSource, TreeText, load_text
 
-__all__ = ["read_trees", "write_newick_file"]
+__all__ = ["read_tree_arrays"]
 
 _NEXUS = re.compile(rb"\s*#nexus", re.IGNORECASE)
 _ANY_WEIGHT = re.compile(rb"\[\s*&w\s", re.IGNORECASE)
 
 
-def read_trees(source: TextSource, *, format: Literal["newick", "nexus"] | None = None) -> TreeSet:
-    """All trees of a file as a sequence of hierarchies over the same labels.
+def read_tree_arrays(source: TextSource, format: str | None = None) -> TreeArrays:
+    """All trees of a path, a file or a text; see `palmette.interop.read_trees`.
 
-    `source` is a path, a file, or the text itself: a string with a semicolon or a line break. A path that ends in
-    ``.gz`` is decompressed. Text that begins with ``#NEXUS`` is Nexus, any other is Newick, unless `format` says which.
-
-    The labels are in the order of the first tree; in Nexus in that of TAXLABELS, or else of TRANSLATE. What is wrong
-    with a file is raised as a ValueError that names the line.
-
-    >>> trees = read_trees("((a:1,b:1):2,c:3); [&W 0.5] (b,c,a);")
-    >>> len(trees), trees.labels, trees.weights
-    (2, ('a', 'b', 'c'), array([1. , 0.5]))
-    >>> trees[0].branch_lengths
-    array([ 1.,  1.,  3.,  2., nan])
-    >>> read_trees("((a,b),c);" + chr(10) + "((a,b,c);")
-    Traceback (most recent call last):
-    ValueError: the text, line 2, column 9: expected ',' or ')' but found ';'
+    >>> read_tree_arrays("((a,b),c); [&W 0.5] (b,c,a);").parents
+    array([ 3,  3,  4,  4, -1,  3,  3,  3, -1], dtype=int32)
     """
     if format not in (None, "newick", "nexus"):
         raise ValueError(f"format must be 'newick', 'nexus' or None, not {format!r}")
@@ -67,8 +52,8 @@ def _unfinished(text: TreeText, start: int) -> ValueError | None:
     """What is wrong with what comes after the last semicolon, unless it is nothing."""
     rest = text.part(start, len(text.data))
     try:
-        if next(_tokens(rest)).kind != "end":
-            read_newick(rest)
+        if next(split_tokens(rest)).kind != "end":
+            parse_newick(rest)
     except NewickError as problem:
         return newick_fault(text, start, problem)
     return None
@@ -77,15 +62,6 @@ def _unfinished(text: TreeText, start: int) -> ValueError | None:
 def _weight(text: TreeText, start: int, stop: int) -> float:
     statement = text.part(start, stop + 1)
     try:
-        return tree_weight(statement, 0, _after_blanks(statement, 0))
+        return tree_weight(statement, 0, after_blanks(statement, 0))
     except NewickError as problem:
         raise newick_fault(text, start, problem) from None
-
-
-def write_newick_file(hierarchies: Iterable[Hierarchy], path_or_file: TextSource | None = None) -> str | None:
-    r"""One line of Newick per hierarchy; returned as text unless there is a path or a file to write to.
-
-    >>> write_newick_file([Hierarchy.from_newick("((a,b),c);"), Hierarchy.from_newick("(a,(b,c));")])
-    '((a,b),c);\n(a,(b,c));\n'
-    """
-    return deliver_text("".join(write_newick(h) + "\n" for h in hierarchies), path_or_file)

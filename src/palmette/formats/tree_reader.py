@@ -1,4 +1,4 @@
-"""Statements, one tree each, into the arrays of a `TreeSet`: by the compiled scanner, or else by `read_newick`."""
+"""Statements, one tree each, into a few flat arrays: by the compiled scanner, or else by `parse_newick`."""
 
 import re
 import reprlib
@@ -8,17 +8,16 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from palmette.array_types import Floats, Ints
-from palmette.formats.newick import _BARE, _NUMBER, NewickError, _tokens, read_newick
+from palmette.array_types import Floats, Indices, Ints
+from palmette.formats.newick import NewickTree, TreeArrays, parse_newick
 from palmette.formats.scanner import NONE, find_statements, index_tokens, scan_trees
+from palmette.formats.tokens import BARE, NUMBER, NewickError, quoted, split_tokens
 from palmette.formats.tree_text import TreeText
-from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import leaf_index
 
 _AT_ONCE = 1024  # statements per call of the scanner, so that Ctrl-C is heard
 _LARGE = 1e279  # lengths below it add up to a float, however many there are
-_NUMBER_BYTES = re.compile(_NUMBER.pattern.encode())
+_NUMBER_BYTES = re.compile(NUMBER.pattern.encode())
 _FIRST_SEEN = re.compile(r"first at character (\d+)(?=; labels must differ$)")
 
 
@@ -55,7 +54,7 @@ def split_statements(text: TreeText) -> tuple[list[int], list[int], list[int]]:
     return [0, *(stop + 1 for stop in stops[:-1])][:count], stops, n_open[:count].tolist()
 
 
-def read_statements(text: TreeText, statements: Statements) -> TreeSet:
+def read_statements(text: TreeText, statements: Statements) -> TreeArrays:
     """All trees, which must have the same leaves; the first error in the order of the text is raised."""
     if not statements.starts:
         raise statements.problem or ValueError(
@@ -71,14 +70,14 @@ def read_statements(text: TreeText, statements: Statements) -> TreeSet:
 
 
 class _Reader:
-    """The arrays of a `TreeSet`, filled tree by tree; see `scan_trees` for what they are."""
+    """The arrays of all trees, filled tree by tree; see `scan_trees` for what they are."""
 
     def __init__(self, text: TreeText, statements: Statements) -> None:
         self.text, self.statements = text, statements
         self.data = np.frombuffer(text.data, dtype=np.uint8)
         self.starts, self.stops, n_open = (np.array(x, dtype=np.int64) for x in statements[:3])
         naming = statements.namings[0]
-        self.labels = self._labels(0, self._parse(0), naming)
+        self.labels = self._labels(0, self._parse(0).labels, naming)
         if naming is not None:
             self.labels.sort(key=naming.order.__getitem__)
         self.index = leaf_index(self.labels)
@@ -90,10 +89,10 @@ class _Reader:
         self.orders = np.empty((n_trees, n), dtype=np.int32)
         self.room = (np.zeros(n, dtype=np.int64), np.empty(n_open.max() + 1, dtype=np.int64), np.empty(n + 1, np.int64))
 
-    def trees(self) -> TreeSet:
+    def trees(self) -> TreeArrays:
         end = self.offsets[-1]
         names = self.statements.names
-        return TreeSet(
+        return TreeArrays(
             tuple(self.labels),
             self.offsets,
             self.parents[:end],
@@ -136,27 +135,27 @@ class _Reader:
                 values[node] = value if np.isfinite(value) else np.nan
 
     def _read_slowly(self, tree: int, naming: Naming | None) -> None:
-        """One tree by `read_newick`, which says what is wrong if something is."""
-        h = self._parse(tree)
-        leaves = self._leaves(tree, h, naming)
-        start = self.offsets[tree]
-        stop = self.offsets[tree + 1] = start + h.n_nodes
-        nodes = np.concatenate((leaves, np.arange(h.n_leaves, h.n_nodes))) + start
-        self.parents[nodes] = h.parents
-        self.lengths[nodes] = np.nan if h.branch_lengths is None else h.branch_lengths
-        self.support[start:stop] = np.nan if h.support is None else h.support  # leaves have none
+        """One tree by `parse_newick`, which says what is wrong if something is."""
+        labels, links, lengths, support = self._parse(tree)
+        leaves = self._leaves(tree, labels, naming)
+        start, n_nodes = self.offsets[tree], len(links.parents)
+        stop = self.offsets[tree + 1] = start + n_nodes
+        nodes = np.concatenate((leaves, np.arange(len(leaves), n_nodes))) + start
+        self.parents[nodes] = links.parents
+        self.lengths[nodes] = np.nan if lengths is None else lengths
+        self.support[start:stop] = np.nan if support is None else support  # leaves have none
         self.orders[tree] = leaves
 
-    def _parse(self, tree: int) -> Hierarchy:
+    def _parse(self, tree: int) -> NewickTree:
         start = self.statements.starts[tree]
         try:
-            return read_newick(self._source(tree))
+            return parse_newick(self._source(tree))
         except NewickError as problem:
             raise newick_fault(self.text, start, problem) from None
 
-    def _leaves(self, tree: int, h: Hierarchy, naming: Naming | None) -> Ints:
-        labels = self._labels(tree, h, naming)
-        for token, label in zip(h.labels, labels, strict=True):
+    def _leaves(self, tree: int, tokens: tuple[str, ...], naming: Naming | None) -> Ints:
+        labels = self._labels(tree, tokens, naming)
+        for token, label in zip(tokens, labels, strict=True):
             if label not in self.index:
                 self._refuse(tree, token, f"leaf {reprlib.repr(label)} does not occur in {self._first_tree()}")
         missing = self.index.keys() - set(labels)
@@ -167,11 +166,11 @@ class _Reader:
             self._refuse(tree, None, found)
         return np.array([self.index[label] for label in labels], dtype=np.int64)
 
-    def _labels(self, tree: int, h: Hierarchy, naming: Naming | None) -> list[str]:
+    def _labels(self, tree: int, tokens: tuple[str, ...], naming: Naming | None) -> list[str]:
         if naming is None:
-            return list(h.labels)
+            return list(tokens)
         found: dict[str, str] = {}
-        for token in h.labels:
+        for token in tokens:
             if token not in naming.labels:
                 self._refuse(tree, token, f"{reprlib.repr(token)} is not {naming.accepted}")
             label = naming.labels[token]
@@ -191,7 +190,7 @@ class _Reader:
 
     def _place(self, tree: int, token: str | None) -> int:
         """How many characters come before the token, or before the tree itself."""
-        tokens = _tokens(self._source(tree))
+        tokens = split_tokens(self._source(tree))
         return next(found.position for found in tokens if token is None or found.text == token)
 
     def _source(self, tree: int) -> str:
@@ -207,7 +206,7 @@ def newick_fault(text: TreeText, start: int, problem: NewickError) -> ValueError
     return text.error(message, start, problem.position)
 
 
-def token_index(leaves: Mapping[str, int]) -> tuple[NDArray[np.uint8], Ints, NDArray[np.int32], Ints]:
+def token_index(leaves: Mapping[str, int]) -> tuple[NDArray[np.uint8], Ints, Indices, Ints]:
     """Every token as it can stand in a text, bare and quoted, hashed: the `index` of `scan_trees`."""
     written = [
         (form.encode("utf-8", "surrogatepass"), leaf) for token, leaf in leaves.items() for form in _forms(token)
@@ -220,9 +219,9 @@ def token_index(leaves: Mapping[str, int]) -> tuple[NDArray[np.uint8], Ints, NDA
 
 
 def _forms(token: str) -> Iterable[str]:
-    if _BARE.fullmatch(token) and not token.startswith("\ufeff"):  # which could be a byte order mark
+    if BARE.fullmatch(token) and not token.startswith("\ufeff"):  # which could be a byte order mark
         yield token
-    yield "'" + token.replace("'", "''") + "'"
+    yield quoted(token)
 
 
 def _unless_none(values: Floats) -> Floats | None:

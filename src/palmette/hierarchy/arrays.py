@@ -5,32 +5,14 @@ a walk over increasing numbers goes bottom-up, a walk over decreasing numbers go
 lowest common ancestor of some nodes is the largest number among the ancestors that separate them.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palmette.array_types import Floats, Ints
-
-
-class Links(NamedTuple):
-    """Who is whose child: node v has `child_nodes[child_offsets[v]:child_offsets[v + 1]]`."""
-
-    parents: Ints  # (n_nodes,), −1 at the root
-    child_offsets: Ints  # (n_nodes + 1,)
-    child_nodes: Ints  # (n_nodes − 1,)
-
-
-def order_children(parents: Ints, key: Ints) -> Links:
-    """The links in which the children of every node are sorted by `key`.
-
-    >>> order_children(np.array([3, 3, 4, 4, -1]), np.array([1, 0, 2, 0, 0])).child_nodes
-    array([1, 0, 3, 2])
-    """
-    below_root = np.flatnonzero(parents >= 0)
-    child_nodes = below_root[np.lexsort((key[below_root], parents[below_root]))]
-    counts = np.bincount(parents[below_root], minlength=len(parents))
-    return Links(parents, np.concatenate(([0], np.cumsum(counts))), child_nodes)
+from palmette.links import Links, order_children
 
 
 def smallest_below(parents: Ints, leaf_keys: Ints) -> Ints:
@@ -123,16 +105,17 @@ def monotone_heights(parents: Ints, heights: Floats, n: int) -> Floats:
     return np.array(raised[n:], dtype=np.float64)
 
 
-def cluster_masks(parents: Ints, n: int) -> Ints:
-    """Bit i of `masks[v]` is set when leaf i lies below node v; n ≤ 62.
+def cluster_bits(parents: Ints, leaves: Iterable[int]) -> list[int]:
+    """Bit `leaves[i]` of `bits[v]` is set when leaf i lies below node v.
 
-    >>> cluster_masks(np.array([3, 3, 4, 4, -1]), 3)
-    array([1, 2, 4, 3, 7])
+    >>> cluster_bits(np.array([3, 3, 4, 4, -1]), range(3))
+    [1, 2, 4, 3, 7]
     """
-    masks = [1 << leaf for leaf in range(n)] + [0] * (len(parents) - n)
+    bits = [1 << leaf for leaf in leaves]
+    bits += [0] * (len(parents) - len(bits))
     for node, parent in enumerate(parents[:-1].tolist()):
-        masks[parent] |= masks[node]
-    return np.array(masks, dtype=np.int64)
+        bits[parent] |= bits[node]
+    return bits
 
 
 def ancestor_gaps(links: Links, intervals: Ints, n: int) -> Ints:
@@ -193,3 +176,34 @@ def canonical_form(parents: Ints, ranks: Ints) -> tuple[Ints, Ints]:
     order, intervals = leaf_intervals(links, subtree_sizes(parents, n), n)
     spans = np.sort(intervals[n:, 0] * (n + 1) + intervals[n:, 1])
     return ranks[order], spans
+
+
+def restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[Ints, Ints, Floats | None]:
+    """The nodes that stay when only the leaves `kept` do, their parents among themselves, and their branches' lengths.
+
+    >>> restrict(np.array([3, 3, 4, 4, -1]), [0, 2], np.array([1.0, 1, 3, 2, np.nan]))
+    (array([0, 2, 4]), array([ 2,  2, -1]), array([ 3.,  3., nan]))
+    """
+    above = parents.tolist()
+    parts = [0] * len(above)  # how many children have a kept leaf below them
+    for leaf in kept:
+        parts[leaf] = 2
+    for node, parent in enumerate(above[:-1]):
+        parts[parent] += parts[node] > 0
+    stays = np.array(parts) > 1
+    nearest = np.append(np.where(stays, np.arange(len(above)), -1), -1)  # the last entry is what parent −1 points at
+    total = np.full(len(above), np.nan) if lengths is None else lengths.copy()
+    for node in range(len(above) - 2, -1, -1):
+        if not stays[above[node]]:
+            total[node] = _joined_length(total[node], total[above[node]])
+        if not stays[node]:
+            nearest[node] = nearest[above[node]]
+    nodes = np.flatnonzero(stays)
+    numbers = np.append(np.cumsum(stays) - 1, -1)
+    total[nodes[-1]] = np.nan
+    return nodes, numbers[nearest[parents[nodes]]], None if lengths is None else total[nodes]
+
+
+def _joined_length(lower: float, upper: float) -> float:
+    # A length that is missing counts as 0 beside one that is not.
+    return upper if np.isnan(lower) else lower if np.isnan(upper) else lower + upper

@@ -1,24 +1,17 @@
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers, branch_values, node_values, optional_node_values
+from palmette.formats.linkage import read_linkage
+from palmette.formats.newick import parse_newick
 from palmette.hierarchy import arrays
-from palmette.hierarchy.arrays import Links
 from palmette.hierarchy.clusters import parents_from_clusters, parents_from_splits
-from palmette.hierarchy.links import (
-    families_from_nested,
-    links_from_families,
-    links_from_merges,
-    links_from_parents,
-    nested_from_links,
-)
-from palmette.hierarchy.rooted_tree import RootedTree
+from palmette.hierarchy.links import families_from_nested, links_from_merges, links_from_parents
+from palmette.hierarchy.written import WrittenTree
 from palmette.labels import (
     align_labels,
     check_labels,
@@ -29,15 +22,13 @@ from palmette.labels import (
     name_leaves,
     read_clusters,
 )
+from palmette.links import Links, links_from_families
 from palmette.partition import Partition
-
-if TYPE_CHECKING:
-    import networkx
 
 __all__ = ["Hierarchy"]
 
 
-class Hierarchy(RootedTree):
+class Hierarchy(WrittenTree):
     """A rooted tree over labelled leaves, in which every inner node has two or more children.
 
     Leaves are the nodes 0 … n−1. Inner nodes follow, children before parents (SciPy's numbering), so the
@@ -164,20 +155,23 @@ class Hierarchy(RootedTree):
         >>> Hierarchy.from_newick("((a:1,b:1)0.9:2,c:3);").heights
         array([0., 0., 0., 1., 3.])
         """
-        from palmette.formats.newick import read_newick
-
-        return read_newick(text)
+        labels, links, lengths, support = parse_newick(text)
+        return cls._make(links, labels, None, lengths, support)
 
     @classmethod
     def from_linkage(cls, Z: ArrayLike, labels: Iterable[str] | None = None) -> "Hierarchy":
-        """The hierarchy of a SciPy linkage matrix, shape (n − 1, 4); distances become heights.
+        """The hierarchy of a SciPy linkage, shape (n − 1, 4); row i is (child, child, height, size) of node n + i.
+
+        Heights need not rise (centroid and median linkage have inversions). The first child stays the first,
+        so `leaf_order` is SciPy's `leaves_list`.
 
         >>> Hierarchy.from_linkage([[0, 1, 0.5, 2], [2, 3, 2.0, 3]]).heights
         array([0. , 0. , 0. , 0.5, 2. ])
         """
-        from palmette.formats.linkage import from_linkage
-
-        return from_linkage(Z, labels)
+        linkage = read_linkage(Z)
+        hierarchy = cls.from_merges(linkage.merges, labels, linkage.heights)
+        linkage.check_sizes(hierarchy.sizes[hierarchy.n_leaves :])
+        return hierarchy
 
     def cut(self, k: int) -> Partition:
         """The k clusters that are left when the highest merges are undone first.
@@ -202,11 +196,6 @@ class Hierarchy(RootedTree):
             )
         return self._without(order[:undone])
 
-    @property
-    def cut_order(self) -> Ints:
-        """The inner nodes in the order in which cuts undo them, the highest first, shape (n_nodes - n,)."""
-        return self._rising[::-1]
-
     def cut_height(self, height: float) -> Partition:
         """The largest clusters whose height is at most `height`; a leaf always stays.
 
@@ -215,53 +204,7 @@ class Hierarchy(RootedTree):
         """
         if not height == height:
             raise ValueError("height is NaN; give a number")
-        return self._without(self.n_leaves + np.flatnonzero(self._monotone > height))
-
-    def to_newick(
-        self,
-        support: Mapping[frozenset[int], float] | ArrayLike | None = None,
-        *,
-        branch_lengths: bool = True,
-    ) -> str:
-        """Newick text, with branch lengths where there are any and support as the names of inner nodes.
-
-        `support` is a mapping from cluster to number or an array with one number per node; the
-        hierarchy's own support is written when it is left out.
-
-        >>> Hierarchy.from_newick("((a:1,b:2):0.5,'it''s');").to_newick({frozenset({0, 1}): 0.75})
-        "((a:1,b:2)0.75:0.5,'it''s');"
-        """
-        from palmette.formats.newick import write_newick
-
-        return write_newick(self, support, branch_lengths=branch_lengths)
-
-    def to_linkage(self) -> Floats:
-        """A SciPy linkage matrix, shape (n − 1, 4), rows by rising height; raises unless binary.
-
-        SciPy needs distances that are at least 0 and never fall towards the root, so each merge is
-        written with the largest height at or below it, and at least 0.
-
-        >>> Hierarchy.from_newick("((a:1,b:1):2,c:3);").to_linkage()
-        array([[0., 1., 1., 2.],
-               [3., 2., 3., 3.]])
-        """
-        from palmette.formats.linkage import to_linkage
-
-        return to_linkage(self)
-
-    def to_nested(self) -> Any:
-        """Nested tuples of labels, which `from_nested` reads; a single leaf is its bare label.
-
-        >>> Hierarchy.from_newick("((a,b),c);").to_nested()
-        (('a', 'b'), 'c')
-        """
-        return nested_from_links(self._links, self.labels)
-
-    def to_networkx(self) -> "networkx.DiGraph":
-        """A `networkx.DiGraph` with an edge from each node to each of its children."""
-        from palmette.interop.networkx import to_networkx
-
-        return to_networkx(self)
+        return self._without(self.n_leaves + np.flatnonzero(self._rising_heights > height))
 
     def aligned_to(self, labels: Iterable[str]) -> "Hierarchy":
         """The same hierarchy with its leaves renumbered: leaf i is called `labels[i]`.
@@ -301,7 +244,7 @@ class Hierarchy(RootedTree):
         kept = sorted(leaf_numbers(leaves, self._leaf_index))
         if not kept:
             raise ValueError("no leaves were given; a hierarchy has at least one")
-        nodes, parents, lengths = _restrict(self.parents, kept, self._lengths)
+        nodes, parents, lengths = arrays.restrict(self.parents, kept, self._lengths)
         return Hierarchy.from_parents(
             parents,
             [self.labels[leaf] for leaf in kept],
@@ -317,26 +260,12 @@ class Hierarchy(RootedTree):
         return self._make(links, names, *(None if x is None else x[old] for x in values))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (tuple(self._links), self.labels, self._heights, self._lengths, self.support)
+        return _rebuild, (tuple(self.links), self.labels, self._heights, self._lengths, self.support)
 
     def __repr__(self) -> str:
         if self.n_leaves <= 12 and sum(map(len, self.labels)) <= 80:
             return f"Hierarchy.from_newick({self.to_newick(branch_lengths=False)!r})"
         return f"Hierarchy(<{self.n_leaves} leaves, {self.n_nodes} nodes>)"
-
-    def _repr_svg_(self) -> str:
-        from palmette.drawing.svg import hierarchy_to_svg
-
-        return hierarchy_to_svg(self)
-
-    @cached_property
-    def _monotone(self) -> Floats:
-        return arrays.monotone_heights(self.parents, self.heights, self.n_leaves)
-
-    @cached_property
-    def _rising(self) -> Ints:
-        """The inner nodes by rising height, children always before parents."""
-        return read_only(self.n_leaves + np.argsort(self._monotone, kind="stable"))
 
     def _without(self, undone: Ints) -> Partition:
         """The largest clusters that are left without the nodes `undone`, which hold their own ancestors."""
@@ -351,33 +280,6 @@ class Hierarchy(RootedTree):
 
 def _rebuild(links: tuple[Ints, Ints, Ints], labels: tuple[str, ...], *values: Floats | None) -> Hierarchy:
     return Hierarchy._make(Links(*links), labels, *values)
-
-
-def _restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[Ints, Ints, Floats | None]:
-    # The nodes that stay, the parents of these among themselves, and the lengths of the branches to them.
-    above = parents.tolist()
-    parts = [0] * len(above)  # how many children have a kept leaf below them
-    for leaf in kept:
-        parts[leaf] = 2
-    for node, parent in enumerate(above[:-1]):
-        parts[parent] += parts[node] > 0
-    stays = np.array(parts) > 1
-    nearest = np.append(np.where(stays, np.arange(len(above)), -1), -1)  # the last entry is what parent −1 points at
-    total = np.full(len(above), np.nan) if lengths is None else lengths.copy()
-    for node in range(len(above) - 2, -1, -1):
-        if not stays[above[node]]:
-            total[node] = _joined_length(total[node], total[above[node]])
-        if not stays[node]:
-            nearest[node] = nearest[above[node]]
-    nodes = np.flatnonzero(stays)
-    numbers = np.append(np.cumsum(stays) - 1, -1)
-    total[nodes[-1]] = np.nan
-    return nodes, numbers[nearest[parents[nodes]]], None if lengths is None else total[nodes]
-
-
-def _joined_length(lower: float, upper: float) -> float:
-    # A length that is missing counts as 0 beside one that is not.
-    return upper if np.isnan(lower) else lower if np.isnan(upper) else lower + upper
 
 
 def _refuse_leaves(numbers: list[int], names: tuple[str, ...]) -> NoReturn:

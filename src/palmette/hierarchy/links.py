@@ -1,13 +1,13 @@
-"""Who is whose child, from the three ways in which trees arrive: merges, parents, nested families."""
+"""Links from the ways in which trees arrive (merges, parents, nested tuples), and nested tuples from links."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Ints
-from palmette.hierarchy.arrays import Links, order_children, smallest_below
+from palmette.hierarchy.arrays import smallest_below
+from palmette.links import Links, order_children
 
 
 def links_from_merges(merges: Ints) -> Links:
@@ -42,20 +42,6 @@ def _refuse_early_use(merges: Ints, made: Ints) -> None:
         f"row {row} of children is {merges[row].tolist()}, but it makes node {made[row]} "
         f"and may only join nodes 0 to {made[row] - 1}"
     )
-
-
-def links_from_families(families: Sequence[Sequence[int]], n: int) -> Links:
-    """Inner node n + j has the children `families[j]`, where ~k stands for inner node n + k.
-
-    >>> links_from_families([[0, 1], [~0, 2]], 3).child_nodes
-    array([0, 1, 3, 2])
-    """
-    nodes = np.fromiter(chain.from_iterable(families), dtype=np.int64)
-    nodes = np.where(nodes < 0, n + ~nodes, nodes)
-    counts = np.fromiter(map(len, families), dtype=np.int64, count=len(families))
-    parents = np.full(n + len(families), -1, dtype=np.int64)
-    parents[nodes] = np.repeat(np.arange(n, len(parents)), counts)
-    return Links(parents, np.concatenate((np.zeros(n + 1, dtype=np.int64), np.cumsum(counts))), nodes)
 
 
 def links_from_parents(parents: Ints) -> tuple[Links, Ints]:

@@ -1,32 +1,30 @@
 """What a hierarchy knows about itself: shape, heights, clusters, pairs of leaves, identity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
-from typing import Any, Self, overload
+from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from palmette._immutable import Immutable, read_only
+from palmette._immutable import Labelled, read_only
 from palmette.array_types import Floats, Ints
-from palmette.checks import as_integers
+from palmette.checks import as_integers, optional_node_values
 from palmette.hierarchy import arrays
-from palmette.hierarchy.arrays import Links
 from palmette.labels import leaf_index, leaf_number, leaf_numbers
+from palmette.links import Links
 
+Support: TypeAlias = Mapping[frozenset[int], float] | ArrayLike
 _Leaves = Sequence[int] | NDArray[np.integer[Any]]
 _MASK_BITS = 62  # what fits into int64 with room for the sign and for 1 << n
 
 
-class RootedTree(Immutable):
+class RootedTree(Labelled):
     """A rooted tree over labelled leaves, stored as links and read through them; see `Hierarchy`.
 
     Everything that is not stored is computed on first use, in one pass over the nodes, and kept.
     """
 
-    labels: tuple[str, ...]
-    """The names of the leaves."""
     parents: Ints
     """The parent of each node, −1 at the root, shape (n_nodes,)."""
     child_offsets: Ints
@@ -53,9 +51,9 @@ class RootedTree(Immutable):
         return self
 
     @property
-    def n_leaves(self) -> int:
-        """The number of leaves."""
-        return len(self.labels)
+    def links(self) -> Links:
+        """The parents, child offsets and child nodes together."""
+        return Links(self.parents, self.child_offsets, self.child_nodes)
 
     @property
     def n_nodes(self) -> int:
@@ -80,9 +78,7 @@ class RootedTree(Immutable):
         >>> Hierarchy.from_newick("((a,b),c,d);").children_of(5)
         [4, 2, 3]
         """
-        start, stop = self.child_offsets[node : node + 2].tolist()
-        children: list[int] = self.child_nodes[start:stop].tolist()
-        return children
+        return self.links.children_of(node)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -132,6 +128,29 @@ class RootedTree(Immutable):
         lengths[-1] = np.nan
         return read_only(lengths)
 
+    @cached_property
+    def cut_order(self) -> Ints:
+        """The inner nodes in the order in which cuts undo them, the highest first, shape (n_nodes - n,).
+
+        A node counts as no lower than anything below it; among equal heights the later node goes first.
+        """
+        return read_only(self.n_leaves + np.argsort(self._rising_heights, kind="stable")[::-1])
+
+    def with_support(self, support: Support) -> Self:
+        """The same hierarchy with another support: a mapping from clusters, or one number per node, NaN for none.
+
+        Clusters that the hierarchy does not have are passed over.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> Hierarchy.from_newick("((a:1,b:2):0.5,c);").with_support({frozenset({0, 1}): 0.75}).to_newick()
+        '((a:1,b:2)0.75:0.5,c);'
+        """
+        if isinstance(support, Mapping):
+            nodes = {self.find(cluster): value for cluster, value in support.items()}
+            support = [nodes.get(node, np.nan) for node in range(self.n_nodes)]
+        values = optional_node_values(support, self.n_nodes, "support")
+        return self._make(self.links, self.labels, self._heights, self._lengths, values)
+
     def clusters(self) -> list[frozenset[int]]:
         """The cluster of every node, in order: singletons first, the root last.
 
@@ -167,7 +186,7 @@ class RootedTree(Immutable):
                 f"bit masks hold at most {_MASK_BITS} leaves, and this hierarchy has {self.n_leaves}; "
                 "use leaf_order with intervals, or clusters()"
             )
-        return arrays.cluster_masks(self.parents, self.n_leaves)
+        return np.array(arrays.cluster_bits(self.parents, range(self.n_leaves)), dtype=np.int64)
 
     def find(self, cluster: Iterable[int | str]) -> int | None:
         """The node whose leaves are exactly `cluster` (numbers or labels), or None.
@@ -221,24 +240,14 @@ class RootedTree(Immutable):
         """
         return arrays.pairwise(self.sizes, self.leaf_order, self._gap_table[0])
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RootedTree):
-            return NotImplemented
-        names, order, spans = self._canonical
-        other_names, other_order, other_spans = other._canonical
-        return names == other_names and np.array_equal(order, other_order) and np.array_equal(spans, other_spans)
-
-    def __hash__(self) -> int:
-        return self._hash
-
     @cached_property
     def _order(self) -> tuple[Ints, Ints]:
-        order, intervals = arrays.leaf_intervals(self._links, self.sizes, self.n_leaves)
+        order, intervals = arrays.leaf_intervals(self.links, self.sizes, self.n_leaves)
         return read_only(order), read_only(intervals)
 
     @cached_property
     def _gap_table(self) -> list[Ints]:
-        return arrays.range_maxima(arrays.ancestor_gaps(self._links, self.intervals, self.n_leaves))
+        return arrays.range_maxima(arrays.ancestor_gaps(self.links, self.intervals, self.n_leaves))
 
     @cached_property
     def _node_at(self) -> dict[tuple[int, int], int]:
@@ -249,23 +258,11 @@ class RootedTree(Immutable):
         return leaf_index(self.labels)
 
     @cached_property
-    def _canonical(self) -> tuple[tuple[str, ...], Ints, Ints]:
-        by_label = sorted(range(self.n_leaves), key=self.labels.__getitem__)
-        form = arrays.canonical_form(self.parents, np.argsort(by_label))
-        return tuple(self.labels[leaf] for leaf in by_label), *form
+    def _rising_heights(self) -> Floats:
+        return arrays.monotone_heights(self.parents, self.heights, self.n_leaves)
 
-    @cached_property
-    def _hash(self) -> int:
-        # Python's own string hash differs from process to process; this one does not.
-        names, order, spans = self._canonical
-        digest = blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
-        digest.update(order.astype("<i8").tobytes())
-        digest.update(spans.astype("<i8").tobytes())
-        return int.from_bytes(digest.digest(), "little", signed=True)
-
-    @property
-    def _links(self) -> Links:
-        return Links(self.parents, self.child_offsets, self.child_nodes)
+    def _canonical_form(self, leaves: Ints) -> tuple[Ints, ...]:
+        return arrays.canonical_form(self.parents, np.argsort(leaves))
 
     def _leaf_array(self, leaves: int | str | _Leaves) -> Ints:
         if isinstance(leaves, str | int | np.integer):

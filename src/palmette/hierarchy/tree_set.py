@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from palmette._immutable import Immutable, read_only
-from palmette.array_types import Floats, Ints
-from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import order_children, smallest_below
+from palmette.array_types import Floats, Indices, Ints
+from palmette.formats.newick import TreeArrays
+from palmette.hierarchy.arrays import smallest_below
+from palmette.hierarchy.hierarchy import Hierarchy
+from palmette.links import order_children
 
 __all__ = ["TreeSet"]
 
@@ -23,7 +24,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     close, so that children come before parents and the root is the last. A binary tree has 2n − 1 nodes; if all are
     binary, `parents.reshape(-1, 2 * n - 1)` is a table with one row per tree.
 
-    >>> from palmette.interop import read_trees
+    >>> from palmette.hierarchy.tree_files import read_trees
     >>> trees = read_trees("((a,b),c); (b,(c,a)); (c,b,a);")
     >>> trees
     TreeSet(3 hierarchies over 3 leaves)
@@ -40,9 +41,9 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     """The names of the leaves, the same in all trees."""
     offsets: Ints
     """Where the nodes of each tree begin, shape (T + 1,)."""
-    parents: NDArray[np.int32]
+    parents: Indices
     """The parent of each node within its tree, −1 at the root, shape (offsets[-1],)."""
-    leaf_orders: NDArray[np.int32]
+    leaf_orders: Indices
     """The leaves of each tree in the order of the text, shape (T, n)."""
     branch_lengths: Floats | None
     """The length of the branch above each node, NaN for none, shape (offsets[-1],); None if there are none at all."""
@@ -53,27 +54,9 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     names: tuple[str, ...] | None
     """The names of the trees; None if they have none, as in Newick."""
 
-    def __init__(
-        self,
-        labels: tuple[str, ...],
-        offsets: Ints,
-        parents: NDArray[np.int32],
-        leaf_orders: NDArray[np.int32],
-        branch_lengths: Floats | None,
-        support: Floats | None,
-        weights: Floats,
-        names: tuple[str, ...] | None,
-    ) -> None:
-        self.__dict__.update(
-            labels=labels,
-            offsets=read_only(offsets),
-            parents=read_only(parents),
-            leaf_orders=read_only(leaf_orders),
-            branch_lengths=None if branch_lengths is None else read_only(branch_lengths),
-            support=None if support is None else read_only(support),
-            weights=read_only(weights),
-            names=names,
-        )
+    def __init__(self, *arrays: Any, **named: Any) -> None:
+        fields = TreeArrays(*arrays, **named)._asdict()
+        self.__dict__.update({name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in fields.items()})
 
     @property
     def n_leaves(self) -> int:
@@ -118,8 +101,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = (self.offsets, self.parents, self.leaf_orders, self.branch_lengths, self.support, self.weights)
-        return TreeSet, (self.labels, *values, self.names)
+        return TreeSet, tuple(self.__dict__[name] for name in TreeArrays._fields)
 
     def __repr__(self) -> str:
         return f"TreeSet({len(self)} hierarchies over {self.n_leaves} leaves)"

@@ -1,11 +1,9 @@
 """Hierarchies in the formats of other programs."""
 
-from palmette.drawing.svg import hierarchy_to_svg
-from palmette.formats.linkage import from_linkage, to_linkage
-from palmette.formats.newick import NewickError, read_newick, write_newick
-from palmette.formats.nexus import write_nexus
-from palmette.formats.tree_files import read_trees, write_newick_file
+from palmette.formats.tokens import NewickError
+from palmette.hierarchy.tree_files import read_trees, write_newick_file, write_nexus
 from palmette.hierarchy.tree_set import TreeSet
+from palmette.interop.conversions import from_linkage, hierarchy_to_svg, read_newick, to_linkage, write_newick
 from palmette.interop.networkx import from_networkx, to_networkx
 
 __all__ = [

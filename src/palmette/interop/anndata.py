@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.formats.linkage import to_linkage
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["to_anndata"]
@@ -49,7 +48,7 @@ def to_anndata(
     hierarchy = _hierarchy_of(clustering)
     categories = _categories(adata, groupby)
     aligned = _aligned(hierarchy, categories, groupby)
-    linkage = to_linkage(aligned)
+    linkage = aligned.to_linkage()
     order = np.array([hierarchy.labels.index(label) for label in aligned.labels])
     method, matrix = _correlation(adata.uns.get(name), clustering, correlation, order)
     adata.uns[name] = _scanpy_form(linkage, categories) | {
@@ -58,7 +57,7 @@ def to_anndata(
         "cor_method": method,
         "linkage_method": "palmette",
         "correlation_matrix": matrix,
-        "support": _support(aligned, clustering, linkage),
+        "support": _support(aligned, clustering),
     }
 
 
@@ -113,14 +112,11 @@ def _scanpy_form(linkage: Floats, categories: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _support(hierarchy: Hierarchy, clustering: Any, linkage: Floats) -> Floats:
-    rows = Hierarchy.from_linkage(linkage, hierarchy.labels).clusters()[hierarchy.n_leaves :]
+def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:
+    rows = hierarchy.cut_order[::-1]  # as in the linkage
     if not isinstance(clustering, Hierarchy):
-        return np.array([clustering.cluster_probability([hierarchy.labels[leaf] for leaf in row]) for row in rows])
-    if hierarchy.support is None:
-        return np.full(len(rows), np.nan)
-    by_cluster = dict(zip(hierarchy.clusters(), hierarchy.support, strict=True))
-    return np.array([by_cluster[row] for row in rows])
+        return np.asarray(clustering.support(hierarchy).support)[rows]
+    return np.full(len(rows), np.nan) if hierarchy.support is None else hierarchy.support[rows]
 
 
 def _correlation(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette.array_types import Ints
-from palmette.coalescent.particles import CoalescentDraws
-from palmette.posterior.draws import Draws
+from palmette.coalescent.draws import CoalescentDraws
+from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.partition_draws import PartitionDraws
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _variables(draws: AnyDraws, members: bool) -> Variables:
     found: Variables = {"children": ((*per_merge, "child"), children), "size": (per_merge, sizes)}
     if members:
         found["member"] = ((*per_merge, "leaf"), _over_merges(np.eye(n, dtype=np.bool_), children))
-    if isinstance(draws, Draws):
+    if not isinstance(draws, CoalescentDraws):
         return found | _log_prob(draws)
     own = {"age": (per_merge, draws.ages), "weight": (per_draw, draws.weights)}
     return found | own | {"n_effective": (("merge",), draws.n_effective)}

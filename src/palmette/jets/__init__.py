@@ -1,10 +1,10 @@
 """Jets: many at a time, from and to files and awkward arrays, inferred, and by sequential recombination."""
 
+from palmette.jets.chunks import SEARCHES
 from palmette.jets.comparison import Comparison, compare
 from palmette.jets.files import count, read, stream, write
 from palmette.jets.inference import infer
 from palmette.jets.ragged import Jet, Jets
-from palmette.jets.rows import SEARCHES
 from palmette.jets.sequential import cluster, cluster_all
 from palmette.jets.writer import Writer
 

@@ -9,7 +9,7 @@ import numpy as np
 from palmette._jit import kernel
 from palmette.array_types import Floats, Ints
 from palmette.batch.run import Results
-from palmette.jets.rows import SEARCHES
+from palmette.jets.chunks import SEARCHES
 from palmette.posterior.tables import Table
 
 __all__ = ["Comparison", "compare"]

@@ -17,9 +17,9 @@ from typing import Any
 
 from palmette._extras import require
 from palmette.jets._columns import find_ids, find_momenta, is_list, is_scalar
-from palmette.jets._lists import CHILDREN, jets_from_lists, law_of
-from palmette.jets._long import jets_from_rows
-from palmette.jets._seen import SeenIds
+from palmette.jets._jet_rows import CHILDREN, jets_from_lists, law_of
+from palmette.jets._particle_rows import jets_from_rows
+from palmette.jets._unique_ids import SeenIds
 from palmette.jets.ragged import Jets
 from palmette.jets.writer import DELIMITERS, Writer, suffix_of
 

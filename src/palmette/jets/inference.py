@@ -14,11 +14,12 @@ import numpy as np
 
 from palmette._extras import require
 from palmette.batch.engines import Engine
-from palmette.batch.inference import MOST_LEAVES, check_whole
 from palmette.batch.run import run
+from palmette.checks import check_whole
+from palmette.defaults import DEFAULTS
+from palmette.jets.chunks import SEARCHES, Chunk, Inference
 from palmette.jets.files import count, stream
 from palmette.jets.ragged import Jets
-from palmette.jets.rows import SEARCHES, Chunk, Inference
 
 __all__ = ["infer"]
 
@@ -37,7 +38,7 @@ def infer(
     searches: Sequence[str] = (),
     n_draws: int = 0,
     seed: int = 0,
-    max_leaves: int = MOST_LEAVES,
+    max_leaves: int = DEFAULTS.batch_leaves,
     geometry: str = "pp",
     by: str | Sequence[str] | None = None,
     engine: Engine = None,

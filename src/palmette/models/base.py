@@ -7,8 +7,8 @@ columns into log ψ: those of P, L and R for a split (`SplitModel`), those of on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,25 @@ from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.labels import check_labels
 
-__all__ = ["FeatureModel", "Model"]
+__all__ = ["Clusterings", "FeatureModel", "Model", "checked_values", "require_model"]
+
+Clusterings = Literal["hierarchies", "partitions"]
+
+_POSTERIORS = {"hierarchies": "HierarchyPosterior", "partitions": "PartitionPosterior"}
+_EXAMPLES = {"hierarchies": "palmette.models.Dasgupta", "partitions": "palmette.models.CorrelationClusters"}
 
 
 class Model:
     """Leaves with labels, and log ψ for whatever a clustering of them is made of."""
 
+    #: What it is a model of: "hierarchies" or "partitions".
+    clusterings: ClassVar[Clusterings]
+    #: Whether features and score are compiled functions; if not, it is asked for log ψ of listed splits or clusters.
+    is_compiled: ClassVar[bool] = False
     #: Whether log ψ can be −inf. If not, the number of clusterings is known without a pass.
     may_forbid: ClassVar[bool] = True
+    #: Whether log ψ is known for every split or cluster, and not only for those of one trellis.
+    knows_all: ClassVar[bool] = True
 
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
         self._n_leaves = _check_count(n_leaves)
@@ -50,6 +61,8 @@ class FeatureModel(Model):
 
     The two kinds are `SplitModel` and `ClusterModel`; subclass one of those.
     """
+
+    is_compiled = True
 
     n_features: ClassVar[int]
     features: ClassVar[Any]
@@ -108,6 +121,37 @@ class FeatureModel(Model):
         gap = np.abs(self._pairwise - self._pairwise.transpose(0, 2, 1)).max(initial=0.0)
         if gap > 1e-9 * np.abs(self._pairwise).max(initial=0.0):
             raise ValueError(f"a matrix in pairwise is not symmetric (entries differ by {gap:g}); pairs are unordered")
+
+
+def require_model(
+    model: object, clusterings: Clusterings | None = None, wanted: str | None = None, *, all_known: bool = False
+) -> None:
+    """Refuse what is no model, or one of other clusterings than these; `wanted` is what the message asks for.
+
+    With `all_known` refuse also a model that knows log ψ on one trellis only.
+    """
+    given = getattr(model, "clusterings", None) if isinstance(model, Model) else None
+    is_other = clusterings is not None and given != clusterings
+    if given is None or is_other or (all_known and not getattr(model, "knows_all", True)):
+        wanted = wanted or f"a model of {clusterings}, such as {_EXAMPLES[str(clusterings)]}"
+        hint = f"; hand that to {_POSTERIORS[given]}" if given is not None and is_other else ""
+        raise TypeError(f"expected {wanted}, not {model!r}{hint}")
+
+
+def checked_values(values: npt.ArrayLike, what: str, names: Callable[[int], str], count: int) -> Floats:
+    """What a person's function returned for so many splits or clusters: one number each, none NaN or +inf."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (count,):
+        raise ValueError(
+            f"the {what} function returned an array of shape {array.shape} for {count} {what}s; expected ({count},)"
+        )
+    bad = np.flatnonzero(np.isnan(array) | (array == np.inf))
+    if len(bad):
+        raise ValueError(
+            f"the {what} function returned {array[bad[0]]} for the {what} {names(bad[0])}; "
+            f"log potentials are finite or -inf"
+        )
+    return array
 
 
 def _check_count(n_leaves: int) -> int:

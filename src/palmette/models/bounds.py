@@ -13,13 +13,11 @@ are in `palmette.models.mass_bounds`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette._jit import inline, specialise
-from palmette.array_types import Floats
+from palmette._jit import inline
 
 if TYPE_CHECKING:
     from palmette.models.split_model import SplitModel
@@ -29,18 +27,14 @@ __all__ = [
     "correlation_bound",
     "dasgupta_bound",
     "least_sums",
-    "never_gains",
     "sum_of_squares_bound",
     "turn_into_shares",
     "uniform_bound",
-    "upper_bounds",
 ]
 
 
 _INF = math.inf
 _SLACK = 1e-13  # of the sum of all magnitudes: sums over 63 leaves, row by row, are right to 63·3 roundings
-
-bound: Any = None  # put in by `specialise`
 
 
 @inline
@@ -238,31 +232,3 @@ def correlation_bound(theta, n, members, additive, pairwise):
 def bound_of(model: SplitModel) -> Any:
     """The model's compiled bound, or one that is always +inf."""
     return _unbounded if model.bound is None else model.bound
-
-
-def never_gains(model: SplitModel) -> bool:
-    """Whether log ψ ≤ 0 is known for every split, so that M(C) ≤ 0 for every cluster."""
-    costs = (correlation_bound, sum_of_squares_bound, uniform_bound)
-    return model.bound in costs or (model.bound is dasgupta_bound and bool(model.pairwise.min() >= 0.0))
-
-
-def _evaluate(theta, n, offsets, members, additive, pairwise, out):
-    for c in range(out.size):
-        out[c] = bound(theta, n, members[offsets[c] : offsets[c + 1]], additive, pairwise)
-
-
-def upper_bounds(model: SplitModel, clusters: Iterable[Sequence[int]]) -> Floats:
-    """(m,): U(C) of m clusters of three leaves or more, given by their leaves; +inf if the model has no bound.
-
-    >>> import numpy as np, palmette as pal
-    >>> model = pal.models.Dasgupta(np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0.0]]))
-    >>> upper_bounds(model, [[0, 1, 2]]).round(6)
-    array([-12.])
-    """
-    listed = [np.asarray(cluster, dtype=np.int64) for cluster in clusters]
-    offsets = np.cumsum([0, *map(len, listed)])
-    members = np.concatenate([np.empty(0, np.int64), *listed])
-    out = np.empty(len(listed))
-    evaluate = specialise(_evaluate, bound=bound_of(model))
-    evaluate(model.theta, model.n_leaves, offsets, members, model.additive, model.pairwise, out)
-    return out

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members
 from palmette.labels import describe_cluster
+from palmette.models.base import checked_values
 from palmette.models.cluster_model import PartitionModel
 
 __all__ = ["ClusterFunction"]
@@ -46,20 +47,8 @@ class ClusterFunction(PartitionModel):
 
     def mask_log_potentials(self, masks: Ints) -> Floats:
         """f(masks), checked: one number per cluster, none NaN or +inf."""
-        values = np.asarray(self._function(masks), dtype=np.float64)
-        if values.shape != masks.shape:
-            raise ValueError(
-                f"the cluster function returned an array of shape {values.shape} for {len(masks)} clusters; "
-                f"expected ({len(masks)},)"
-            )
-        bad = np.flatnonzero(np.isnan(values) | (values == np.inf))
-        if len(bad):
-            name = describe_cluster(cluster_members(int(masks[bad[0]])), self.labels)
-            raise ValueError(
-                f"the cluster function returned {values[bad[0]]} for the cluster {name}; "
-                f"log potentials are finite or -inf"
-            )
-        return values
+        name = lambda i: describe_cluster(cluster_members(int(masks[i])), self.labels)  # noqa: E731
+        return checked_values(self._function(masks), "cluster", name, len(masks))
 
     def log_potentials(self, offsets: Ints, members: Ints) -> Floats:
         """(m,): f of m listed clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from palmette._jit import specialise_inline
 from palmette.array_types import Floats, Ints
+from palmette.labels import align_labels
 from palmette.models.base import FeatureModel, Model
-from palmette.models.evaluate import member_log_potentials
+from palmette.models.evaluate import member_log_potentials, node_log_potentials, require_log_potentials
+from palmette.models.features import subset_scores
 from palmette.partition import Partition
+from palmette.threads import Workers
+
+if TYPE_CHECKING:
+    from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["ClusterModel", "PartitionModel"]
 
+_BLOCK = 10  # clusters are tabulated in blocks of 2^10
+_CALL = 1 << 16  # clusters that a person's function is asked about at a time
+
+score: Any = None  # a model's, put in by `specialise_inline`
+
 
 class PartitionModel(Model):
-    """log ψ(C) for every cluster C of the leaves; a partition has the sum over its clusters."""
+    """log ψ(C) for every cluster C of the leaves; a partition has the sum over its clusters.
+
+    A subclass of its own needs `log_potentials`; everything else is made of it. `ClusterModel` and `ClusterFunction`
+    have done that.
+    """
+
+    clusterings = "partitions"
+    #: What is added to log Z to give the log evidence, if log ψ is a probability of data up to this constant.
+    log_evidence_offset: float | None = None
 
     def log_potential(self, partition: Partition) -> float:
         """Σ log ψ over the clusters of a partition on the same labels (any number of leaves)."""
@@ -24,6 +46,32 @@ class PartitionModel(Model):
     def log_potentials(self, offsets: Ints, members: Ints) -> Floats:
         """(m,): log ψ of m listed clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
         raise TypeError(f"{type(self).__name__} does not say how to score a cluster")
+
+    def mask_log_potentials(self, masks: Ints) -> Floats:
+        """(m,): log ψ of m clusters by their bit masks; at most 63 leaves."""
+        belongs = (masks[:, None] >> np.arange(self.n_leaves) & 1).astype(bool)
+        offsets = np.concatenate([[0], np.cumsum(belongs.sum(axis=1))])
+        return self.log_potentials(offsets, np.nonzero(belongs)[1])
+
+    def merge_scores(self, left: Ints, right: Ints) -> Floats:
+        """(k,): what `search.greedy` maximises, for k pairs of clusters: log ψ(L ∪ R) − log ψ(L) − log ψ(R)."""
+        joined, *apart = (self.mask_log_potentials(masks) for masks in (left | right, left, right))
+        with np.errstate(invalid="ignore"):
+            return np.where(joined > -np.inf, joined - (apart[0] + apart[1]), -np.inf)
+
+    def cluster_log_potentials(self, trellis: PartitionTrellis) -> Floats:
+        """(n_clusters,): log ψ of all clusters of a trellis on the same labels, which may come in another order."""
+        number = np.argsort(align_labels(trellis.labels, self.labels))
+        values = np.empty(trellis.n_clusters)
+        for here, offsets, members in trellis.listings():
+            values[here] = self.log_potentials(offsets, number[members])
+        return values
+
+    def tabulate_clusters(self, workers: Workers, table: Floats) -> None:
+        """table[C] = log ψ(C) for all 2^n clusters, by mask; table[∅] is left alone."""
+        for first in range(0, len(table), _CALL):
+            here = slice(max(first, 1), min(first + _CALL, len(table)))
+            table[here] = self.mask_log_potentials(np.arange(here.start, here.stop, dtype=np.int64))
 
 
 class ClusterModel(FeatureModel, PartitionModel):
@@ -48,3 +96,32 @@ class ClusterModel(FeatureModel, PartitionModel):
     def log_potentials(self, offsets: Ints, members: Ints) -> Floats:
         """(m,): log ψ of m listed clusters; O(size) each, O(size²) with pair sums."""
         return member_log_potentials(self, offsets, members)
+
+    @property
+    def compiled_merge_score(self) -> Any:
+        """The compiled (θ, parent, left, right) → log ψ(L ∪ R) − log ψ(L) − log ψ(R), for `search.greedy`."""
+        return specialise_inline(_gain, score=self.score)
+
+    def cluster_log_potentials(self, trellis: PartitionTrellis) -> Floats:
+        """(n_clusters,): log ψ of all clusters of a trellis; of one hierarchy in linear time, but for pair sums."""
+        if trellis.hierarchy is None:
+            return super().cluster_log_potentials(trellis)
+        if trellis.labels == self.labels:
+            return node_log_potentials(self, trellis.hierarchy)
+        values = node_log_potentials(self, trellis.hierarchy.aligned_to(self.labels))
+        order = np.argsort(align_labels(trellis.labels, self.labels))
+        return np.concatenate((values[order], values[self.n_leaves :]))
+
+    def tabulate_clusters(self, workers: Workers, table: Floats) -> None:
+        """table[C] = log ψ(C) for all 2^n clusters, by mask; table[∅] is left alone."""
+        low = min(_BLOCK, self.n_leaves)
+        kernel = subset_scores(self)
+        fixed = (self.theta, self.additive, self.pairwise, self.n_features, low)
+        work = np.full(len(table) >> low, 20.0 * 2**low)
+        workers.run(lambda first, last: kernel(*fixed, first, last, table), work)
+        require_log_potentials(self, table[1:])
+
+
+def _gain(theta, parent, left, right):
+    joined, apart = score(theta, parent), score(theta, left) + score(theta, right)
+    return joined - apart if joined > -np.inf else -np.inf

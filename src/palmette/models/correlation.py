@@ -11,6 +11,7 @@ from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_matrix
 from palmette.models.bounds import correlation_bound
 from palmette.models.dasgupta import average_affinity
+from palmette.models.outlook import minus_cluster_cost, neighbour_outlook
 from palmette.models.split_model import SeparableModel
 from palmette.models.tempered import Tempered
 
@@ -46,6 +47,9 @@ class Correlation(SeparableModel, Tempered):
     features = staticmethod(_features)
     merge_score = staticmethod(average_affinity)
     bound = staticmethod(correlation_bound)
+    never_gains = True
+    beam_score = staticmethod(minus_cluster_cost)
+    beam_outlook = staticmethod(neighbour_outlook)
 
     def __init__(self, affinity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(affinity, "affinity")

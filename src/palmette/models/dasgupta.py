@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_matrix
 from palmette.models.bounds import dasgupta_bound
+from palmette.models.outlook import triple_outlook
 from palmette.models.split_model import SeparableModel
 from palmette.models.tempered import Tempered
 
@@ -46,6 +47,12 @@ class Dasgupta(SeparableModel, Tempered):
     features = staticmethod(_features)
     merge_score = staticmethod(average_affinity)
     bound = staticmethod(dasgupta_bound)
+    beam_outlook = staticmethod(triple_outlook)
+
+    @property
+    def never_gains(self) -> bool:
+        """Whether no similarity is negative."""
+        return bool(self.pairwise.min() >= 0.0)
 
     def __init__(self, similarity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(similarity, "similarity")

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import is_ours, specialise_inline
-from palmette.checks import check_points
+from palmette.checks import check_number, check_points
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
 from palmette.models.cluster_model import ClusterModel
 from palmette.models.uniform_partitions import only_feature
 from palmette.partition import Partition
 
-__all__ = ["DirichletProcess"]
+__all__ = ["DirichletProcess", "check_concentration", "check_likelihood"]
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise_inline`
 
@@ -58,8 +58,8 @@ class DirichletProcess(ClusterModel):
         labels: Sequence[str] | None = None,
     ) -> None:
         x = check_points(points, missing=True)
-        self._concentration = _check_concentration(concentration)
-        self._likelihood = _check_likelihood(likelihood)
+        self._concentration = check_concentration(concentration)
+        self._likelihood = check_likelihood(likelihood)
         theta, additive = checked_statistics(self._likelihood, x)
         self._compile()
         theta = np.concatenate([[math.log(self._concentration)], theta])
@@ -89,7 +89,7 @@ class DirichletProcess(ClusterModel):
         return self._likelihood
 
     @property
-    def log_evidence_offset(self) -> float:
+    def log_evidence_offset(self) -> float:  # type: ignore[override]
         """log Γ(α) − log Γ(α + n): what is added to log Z to give the log evidence."""
         return -float(log_rising([self._concentration], self.n_leaves)[0, -1])
 
@@ -103,15 +103,15 @@ class DirichletProcess(ClusterModel):
         return min(log_weights + self.log_evidence_offset, 0.0)
 
 
-def _check_concentration(concentration: float) -> float:
-    if isinstance(concentration, bool) or not isinstance(concentration, int | float | np.integer | np.floating):
-        raise TypeError(f"concentration must be a number, not {concentration!r}")
-    if not 0 < concentration < np.inf:
+def check_concentration(concentration: float) -> float:
+    """A positive α."""
+    if not 0 < check_number("concentration", concentration) < np.inf:
         raise ValueError(f"concentration is {concentration}; it must be positive and finite")
     return float(concentration)
 
 
-def _check_likelihood(likelihood: Any) -> Likelihood:
+def check_likelihood(likelihood: Any) -> Likelihood:
+    """An instance of a likelihood."""
     if not isinstance(likelihood, Likelihood):
         example = "palmette.likelihoods.NormalGamma()"
         raise TypeError(f"likelihood must be an instance of a Likelihood, such as {example}, not {likelihood!r}")

@@ -1,4 +1,4 @@
-"""Log potentials of one hierarchy, and of listed clusters, of any number of leaves."""
+"""Log potentials of one hierarchy, of a sparse trellis, and of listed clusters, of any number of leaves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
+from palmette.clusters import member_list
 from palmette.hierarchy import Hierarchy
 from palmette.models.features import feature_loader
 
@@ -18,19 +19,35 @@ if TYPE_CHECKING:
     from palmette.models.base import FeatureModel
     from palmette.models.cluster_model import ClusterModel
     from palmette.models.split_model import SplitModel
+    from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = [
+    "across",
     "hierarchy_log_potential",
     "member_log_potentials",
     "node_log_potentials",
+    "node_sums",
     "pair_log_potentials",
+    "require_log_potentials",
     "split_log_potentials",
+    "trellis_statistics",
+    "trellis_sums",
 ]
 
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
 load: Any = None
+
+
+@inline
+def across(weights, one, two):
+    """Σ w_ij over the leaves i of one cluster and j of another."""
+    total = 0.0
+    for i in one:
+        for j in two:
+            total += weights[i, j]
+    return total
 
 
 @kernel
@@ -48,23 +65,17 @@ def _node_statistics(additive, pairwise, offsets, children, order, intervals, su
             for c in range(pairwise.shape[0]):
                 pairs[v, c] += pairs[child, c]
                 for y in range(offsets[v], x):  # across to the children before it
-                    pairs[v, c] += _across(pairwise[c], order, intervals[children[y]], intervals[child])
+                    a, b = intervals[children[y]], intervals[child]
+                    pairs[v, c] += across(pairwise[c], order[a[0] : a[1]], order[b[0] : b[1]])
 
 
-@inline
-def _across(weights, order, one, two):
-    total = 0.0
-    for x in range(one[0], one[1]):
-        for y in range(two[0], two[1]):
-            total += weights[order[x], order[y]]
-    return total
+def _no_sums(model: FeatureModel, m: int) -> tuple[Floats, Floats]:
+    return np.zeros((m, model.additive.shape[1])), np.zeros((m, len(model.pairwise)))
 
 
-def _node_sums(model: FeatureModel, hierarchy: Hierarchy) -> tuple[Floats, Floats]:
-    # (n_nodes, d) and (n_nodes, p); O(n d) and O(n² p).
-    n_nodes = hierarchy.n_nodes
-    sums = np.zeros((n_nodes, model.additive.shape[1]))
-    pairs = np.zeros((n_nodes, len(model.pairwise)))
+def node_sums(model: FeatureModel, hierarchy: Hierarchy) -> tuple[Floats, Floats]:
+    """(n_nodes, d) sums and (n_nodes, p) pair sums of every node; O(n d) and O(n² p)."""
+    sums, pairs = _no_sums(model, hierarchy.n_nodes)
     links = (hierarchy.child_offsets, hierarchy.child_nodes, hierarchy.leaf_order, hierarchy.intervals)
     _node_statistics(model.additive, model.pairwise, *map(_contiguous, links), sums, pairs)
     return sums, pairs
@@ -72,6 +83,36 @@ def _node_sums(model: FeatureModel, hierarchy: Hierarchy) -> tuple[Floats, Float
 
 def _contiguous(values: npt.NDArray[np.integer]) -> Ints:
     return np.ascontiguousarray(values, dtype=np.int64)
+
+
+@kernel
+def trellis_statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
+    """Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up."""
+    one, two = np.empty(n, np.int64), np.empty(n, np.int64)
+    for p in range(sizes.size):
+        if p < n:
+            for c in range(additive.shape[1]):
+                sums[p, c] = additive[p, c]
+            continue
+        best = offsets[p]
+        for s in range(offsets[p], offsets[p + 1]):
+            if sizes[left[s]] * sizes[right[s]] < sizes[left[best]] * sizes[right[best]]:
+                best = s
+        for c in range(additive.shape[1]):
+            sums[p, c] = sums[left[best], c] + sums[right[best], c]
+        if pairwise.shape[0] == 0:
+            continue
+        m, k = member_list(words[left[best]], one), member_list(words[right[best]], two)
+        for c in range(pairwise.shape[0]):
+            pairs[p, c] = pairs[left[best], c] + pairs[right[best], c] + across(pairwise[c], one[:m], two[:k])
+
+
+def trellis_sums(model: FeatureModel, trellis: SparseTrellis) -> tuple[Floats, Floats]:
+    """(m, d) sums and (m, p) pair sums of the m clusters of a sparse trellis whose leaf i is the model's."""
+    sums, pairs = _no_sums(model, trellis.n_clusters)
+    splits, data = (trellis.offsets, trellis.left, trellis.right), (model.additive, model.pairwise)
+    trellis_statistics(trellis.n_leaves, trellis.words, trellis.sizes, *splits, *data, sums, pairs)
+    return sums, pairs
 
 
 def _split_scores(theta, n, sizes, sums, pairs, parent, left, right, table, out):
@@ -92,7 +133,7 @@ def split_log_potentials(
     table, out = np.empty((model.n_features, len(sizes))), np.empty(len(parent))
     splits = map(_contiguous, (parent, left, right))
     specialise(_split_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, *splits, table, out)
-    _require_log_potentials(model, out)
+    require_log_potentials(model, out)
     return out
 
 
@@ -102,7 +143,7 @@ def hierarchy_log_potential(model: SplitModel, hierarchy: Hierarchy) -> float:
     sizes = np.diff(_contiguous(hierarchy.intervals))[:, 0]
     left, right = hierarchy.children.T
     parent = np.arange(n, 2 * n - 1)
-    return float(split_log_potentials(model, sizes, *_node_sums(model, hierarchy), parent, left, right).sum())
+    return float(split_log_potentials(model, sizes, *node_sums(model, hierarchy), parent, left, right).sum())
 
 
 def _cluster_scores(theta, n, sizes, sums, pairs, k, out):
@@ -116,7 +157,7 @@ def _scores(model: ClusterModel, sizes: Ints, sums: Floats, pairs: Floats) -> Fl
     functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
     out = np.empty(len(sizes))
     specialise(_cluster_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, model.n_features, out)
-    _require_log_potentials(model, out)
+    require_log_potentials(model, out)
     return out
 
 
@@ -131,18 +172,21 @@ def _member_statistics(additive, pairwise, offsets, members, sums, pairs):
                     pairs[i, c] += pairwise[c, members[x], members[y]]
 
 
+def _member_sums(model: FeatureModel, offsets: Ints, members: Ints) -> tuple[Floats, Floats]:
+    sums, pairs = _no_sums(model, len(offsets) - 1)
+    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pairs)
+    return sums, pairs
+
+
 def member_log_potentials(model: ClusterModel, offsets: Ints, members: Ints) -> Floats:
     """(m,): log ψ of m clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
     offsets, members = _contiguous(offsets), _contiguous(members)
-    sums = np.zeros((len(offsets) - 1, model.additive.shape[1]))
-    pairs = np.zeros((len(offsets) - 1, len(model.pairwise)))
-    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pairs)
-    return _scores(model, np.diff(offsets), sums, pairs)
+    return _scores(model, np.diff(offsets), *_member_sums(model, offsets, members))
 
 
 def node_log_potentials(model: ClusterModel, hierarchy: Hierarchy) -> Floats:
     """(n_nodes,): log ψ of the cluster of every node of a hierarchy whose leaf i is the model's."""
-    sums, pairs = _node_sums(model, hierarchy)
+    sums, pairs = node_sums(model, hierarchy)
     return _scores(model, np.diff(_contiguous(hierarchy.intervals))[:, 0], sums, pairs)
 
 
@@ -152,13 +196,11 @@ def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], 
     sizes = np.array([len(members) for members in clusters], dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     members = np.fromiter(itertools.chain.from_iterable(clusters), dtype=np.int64, count=int(sizes.sum()))
-    sums = np.zeros((len(sizes), model.additive.shape[1]))
-    pair_sums = np.zeros((len(sizes), len(model.pairwise)))
-    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pair_sums)
     first = 3 * np.arange(len(pairs))
-    return split_log_potentials(model, sizes, sums, pair_sums, first, first + 1, first + 2)
+    return split_log_potentials(model, sizes, *_member_sums(model, offsets, members), first, first + 1, first + 2)
 
 
-def _require_log_potentials(model: FeatureModel, values: Floats | float) -> None:
+def require_log_potentials(model: FeatureModel, values: Floats) -> None:
+    """Refuse NaN and +inf of a compiled score."""
     if not np.all(np.less(values, np.inf)):
         raise ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from palmette.models.split_model import SplitModel
 
 __all__ = [
+    "describe_into",
     "feature_loader",
     "feature_log_psi",
     "fill_subset_features",
@@ -49,6 +50,17 @@ def feature_loader(n_features: int) -> Any:
     if not isinstance(n_features, int) or not 1 <= n_features <= len(_LOADERS):
         raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {len(_LOADERS)} features")
     return _LOADERS[n_features - 1]
+
+
+def _describe(theta, n, size, sums, pairs, one, table, i):
+    features(theta, n, size, sums, pairs, one)
+    for c in range(one.size):
+        table[c, i] = one[c]
+
+
+def describe_into(model: FeatureModel) -> Any:
+    """The inlined (θ, n, size, sums, pairs, one, table, i): the features of a cluster as column i of a table."""
+    return specialise_inline(_describe, features=model.features)
 
 
 @inline

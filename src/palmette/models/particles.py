@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.checks import check_points
+from palmette.checks import check_number, check_points
 
 __all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals", "jet_errors"]
 
@@ -26,9 +26,7 @@ def check_positive(name: str, value: float) -> float:
     >>> check_positive("rate", 2)
     2.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not SMALLEST <= value <= LARGEST:
+    if not SMALLEST <= check_number(name, value) <= LARGEST:
         raise ValueError(f"{name} is {value}; it must be positive (between {SMALLEST:g} and {LARGEST:g})")
     return float(value)
 

@@ -7,14 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from palmette.hierarchy import Hierarchy
-from palmette.models.split_model import HierarchyModel
+from palmette.array_types import Floats, Ints
+from palmette.models.base import checked_values
+from palmette.models.split_model import HierarchyModel, MaskList, require_masks
 
-__all__ = ["SplitFunction", "require_masks"]
-
-Masks = npt.NDArray[np.int64]
-
-_MOST_LEAVES = 63  # bits of a mask
+__all__ = ["SplitFunction"]
 
 
 class SplitFunction(HierarchyModel):
@@ -34,7 +31,7 @@ class SplitFunction(HierarchyModel):
     def __init__(
         self,
         n_leaves: int,
-        function: Callable[[Masks, Masks], npt.ArrayLike],
+        function: Callable[[Ints, Ints], npt.ArrayLike],
         *,
         labels: Sequence[str] | None = None,
     ) -> None:
@@ -43,33 +40,9 @@ class SplitFunction(HierarchyModel):
             raise TypeError(f"expected a function of two mask arrays, not {function!r}")
         self._function = function
 
-    def log_potentials(self, left: Masks, right: Masks) -> npt.NDArray[np.float64]:
+    def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
         """f(left, right), checked: one number per split, none NaN or +inf."""
-        values = np.asarray(self._function(left, right), dtype=np.float64)
-        if values.shape != left.shape:
-            raise ValueError(
-                f"the split function returned an array of shape {values.shape} for {len(left)} splits; "
-                f"expected ({len(left)},)"
-            )
-        bad = np.flatnonzero(np.isnan(values) | (values == np.inf))
-        if len(bad):
-            i = bad[0]
-            raise ValueError(
-                f"the split function returned {values[i]} for the split {left[i]:#b} | {right[i]:#b}; "
-                f"log potentials are finite or -inf"
-            )
-        return values
-
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
-        masks = hierarchy.cluster_masks().astype(np.int64)
-        one, two = masks[hierarchy.children].T
-        swap = (two & -two) < (one & -one)
-        return float(self.log_potentials(np.where(swap, two, one), np.where(swap, one, two)).sum())
-
-
-def require_masks(n: int) -> None:
-    """Refuse more leaves than the bit masks of a function hold."""
-    if n > _MOST_LEAVES:
-        raise ValueError(
-            f"the function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n}; write a SplitModel"
-        )
+        require_masks(self.n_leaves)
+        left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
+        name = lambda i: f"{left[i]:#b} | {right[i]:#b}"  # noqa: E731
+        return checked_values(self._function(left, right), "split", name, len(left))

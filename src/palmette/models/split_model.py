@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from palmette._jit import inline
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
+from palmette.clusters import cluster_members, lowest_first
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model
-from palmette.models.evaluate import hierarchy_log_potential
+from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
+from palmette.models.full_tables import Potentials, feature_potentials, listed_potentials, separable_feature_potentials
+from palmette.threads import Workers
 
-__all__ = ["HierarchyModel", "SeparableModel", "SplitModel", "require_binary"]
+if TYPE_CHECKING:
+    from palmette.trellis.hierarchies.sparse import SparseTrellis
+
+__all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary", "require_masks"]
+
+MaskList = Ints | Sequence[int]  # clusters as bit masks, which may be longer than 64 bits
+
+_MOST_LEAVES = 63  # bits of a mask
 
 
 def require_binary(hierarchy: Hierarchy) -> Hierarchy:
@@ -23,15 +36,57 @@ def require_binary(hierarchy: Hierarchy) -> Hierarchy:
     return hierarchy
 
 
+def require_masks(n: int) -> None:
+    """Refuse more leaves than the bit masks of a function hold."""
+    if n > _MOST_LEAVES:
+        raise ValueError(
+            f"a split function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n}; "
+            "write a SplitModel"
+        )
+
+
 class HierarchyModel(Model):
-    """log ψ(L, R) for every split of every cluster of the leaves."""
+    """log ψ(L, R) for every split of every cluster of the leaves.
+
+    A subclass of its own needs `log_potentials`, for at most 63 leaves; everything else is made of it. `SplitModel` and
+    `SplitFunction` have done that.
+    """
+
+    clusterings = "hierarchies"
+    #: Whether it is a `SeparableModel`, whose recursions over all clusters are sums of products.
+    is_separable: ClassVar[bool] = False
 
     def log_potential(self, hierarchy: Hierarchy) -> float:
         """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
         return self._log_potential(require_binary(hierarchy).aligned_to(self.labels))
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
-        raise TypeError(f"{type(self).__name__} does not say how to score a hierarchy")
+        require_masks(self.n_leaves)
+        masks = hierarchy.cluster_masks()
+        return float(self.log_potentials(*lowest_first(*masks[hierarchy.children].T)).sum())
+
+    def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
+        """(k,): log ψ of k splits by the bit masks of their parts, the one with the lowest leaf in `left`."""
+        raise TypeError(f"{type(self).__name__} does not say how to score a split")
+
+    def merge_scores(self, left: MaskList, right: MaskList) -> Floats:
+        """(k,): what `search.greedy` maximises, for k pairs of clusters; log ψ."""
+        return self.log_potentials(left, right)
+
+    def split_log_potentials(self, trellis: SparseTrellis) -> Floats:
+        """(n_splits,): log ψ of all splits of a sparse trellis on the same labels in the same order."""
+        require_masks(self.n_leaves)
+        masks = trellis.words[:, 0].astype(np.int64)
+        return self.log_potentials(masks[trellis.left], masks[trellis.right])
+
+    @property
+    def split_table_bytes(self) -> int:
+        """What `tabulate_splits` will keep."""
+        return int(4 * 3**self.n_leaves) + 8 * (1 << self.n_leaves)
+
+    def tabulate_splits(self, workers: Workers) -> Potentials:
+        """The tables for all 2^n clusters from which log ψ of any split can be read, and the compiled reader."""
+        return listed_potentials(self)
 
 
 class SplitModel(FeatureModel, HierarchyModel):
@@ -51,8 +106,16 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``bound(theta, n, members, additive, pairwise)``
         at least the largest log potential of a hierarchy over the cluster whose leaves are ``members`` (three or more);
         `additive` and `pairwise` are the model's whole arrays. It steers `search.a_star`, which is exact with any such
-        bound, and faster the closer it is. Without one every cluster is looked at. It is not inherited by a model that
-        changes `features` or `score`.
+        bound, and faster the closer it is. Without one every cluster is looked at.
+    ``never_gains``
+        whether log ψ ≤ 0 is known for every split: an attribute or a property, False unless you say otherwise. It saves
+        `search.a_star` most of the bounds.
+    ``beam_score(theta, parent, left, right)``, ``beam_outlook(theta, m, sizes, cross, gain, out)``
+        what a merge brings to a forest of `search.beam`, `score` unless you say otherwise, and what the forest is then
+        worth, the sum of what its merges brought unless you say otherwise; see `palmette.models.outlook`. The beam
+        scores of a hierarchy add up to its log potential, up to a constant.
+
+    The last four are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -61,18 +124,53 @@ class SplitModel(FeatureModel, HierarchyModel):
         "score": "theta, parent, left, right",
         "merge_score": "theta, parent, left, right",
         "bound": "theta, n, members, additive, pairwise",
+        "beam_score": "theta, parent, left, right",
+        "beam_outlook": "theta, m, sizes, cross, gain, out",
     }
 
     merge_score: ClassVar[Any] = None
     bound: ClassVar[Any] = None
+    beam_score: ClassVar[Any] = None
+    beam_outlook: ClassVar[Any] = None
+
+    @property
+    def never_gains(self) -> bool:
+        """Whether log ψ ≤ 0 is known for every split."""
+        return False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if {"features", "score"} & vars(cls).keys() and "bound" not in vars(cls):
-            cls.bound = None  # what held for another log ψ need not hold for this one
+        if {"features", "score", "bound"} & vars(cls).keys():
+            for name in ("bound", "never_gains", "beam_score", "beam_outlook"):
+                if name not in vars(cls):  # what held for another log ψ need not hold for this one
+                    setattr(cls, name, vars(SplitModel)[name])
+
+    @property
+    def compiled_merge_score(self) -> Any:
+        """`merge_score`, or `score` if there is none, for `search.greedy`."""
+        return self.score if self.merge_score is None else self.merge_score
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
         return hierarchy_log_potential(self, hierarchy)
+
+    def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
+        """(k,): log ψ of k splits by the bit masks of their parts, for any number of leaves; O(n²) each."""
+        pairs = [(cluster_members(one), cluster_members(two)) for one, two in zip(left, right, strict=True)]
+        return pair_log_potentials(self, pairs)
+
+    def split_log_potentials(self, trellis: SparseTrellis) -> Floats:
+        """(n_splits,): log ψ of all splits of a sparse trellis on the same labels in the same order."""
+        t = trellis
+        return split_log_potentials(self, t.sizes, *trellis_sums(self, t), t.parent, t.left, t.right)
+
+    @property
+    def split_table_bytes(self) -> int:
+        """What `tabulate_splits` will keep: the features."""
+        return 8 * self.n_features * (1 << self.n_leaves)
+
+    def tabulate_splits(self, workers: Workers) -> Potentials:
+        """The features of all 2^n clusters, and the compiled score of a split."""
+        return feature_potentials(self, workers)
 
 
 @inline
@@ -91,6 +189,7 @@ class SeparableModel(SplitModel):
     n_features = 3
     score = staticmethod(_separable_score)
     may_forbid = False
+    is_separable = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -99,3 +198,12 @@ class SeparableModel(SplitModel):
                 f"{cls.__name__} has a score of its own, but that of a SeparableModel follows from its features; "
                 "derive from SplitModel instead"
             )
+
+    @property
+    def split_table_bytes(self) -> int:
+        """What `tabulate_splits` will keep: a and u."""
+        return 16 * (1 << self.n_leaves)
+
+    def tabulate_splits(self, workers: Workers) -> Potentials:
+        """a and u of all 2^n clusters, b of all sizes, and the compiled sum of these."""
+        return separable_feature_potentials(self, workers)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_points
 from palmette.models.bounds import sum_of_squares_bound
+from palmette.models.outlook import minus_cluster_cost, neighbour_outlook
 from palmette.models.split_model import SeparableModel
 from palmette.models.tempered import Tempered
 
@@ -44,6 +45,9 @@ class SumOfSquares(SeparableModel, Tempered):
     features = staticmethod(_features)
     merge_score = staticmethod(_merge_score)
     bound = staticmethod(sum_of_squares_bound)
+    never_gains = True
+    beam_score = staticmethod(minus_cluster_cost)
+    beam_outlook = staticmethod(neighbour_outlook)
 
     def __init__(self, points: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         x = check_points(points)

@@ -28,6 +28,7 @@ class Uniform(SeparableModel):
 
     features = staticmethod(_features)
     bound = staticmethod(uniform_bound)
+    never_gains = True
 
     def __init__(self, n_leaves: int, *, labels: Sequence[str] | None = None) -> None:
         super().__init__(n_leaves, labels=labels)

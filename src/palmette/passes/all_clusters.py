@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,38 +16,37 @@ from palmette.passes.memory import amount, check_memory, require_memory
 from palmette.progress import Progress
 from palmette.threads import Workers, check_threads
 
-__all__ = ["SERIAL", "AllClusters", "Masks"]
-
+__all__ = ["SERIAL", "AllClusters"]
 
 MOST_LEAVES = 30  # masks are listed as 32-bit integers
 SERIAL = 12  # up to here one compiled call does everything: threads would cost more than they give
 
 
 class AllClusters:
-    """What the full trellises share: n leaves, and how much memory and how many threads may be used."""
+    """All 2^n clusters of n leaves, named by their masks; `beyond` says what there is for more leaves."""
 
-    #: What there is for more leaves, for messages.
-    beyond = "a SparseTrellis of chosen clusters (a sparse trellis) takes any number of leaves"
-
-    def __init__(self, n: int, max_memory: int | None, threads: int | None, progress: bool | None) -> None:
+    def __init__(
+        self,
+        n: int,
+        beyond: str,
+        max_memory: int | None = None,
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
         self.n = n
-        self.max_memory = check_memory(max_memory)
-        self.threads = check_threads(threads)
-        self.progress = progress
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What another trellis over the same leaves is to be made with."""
-        return {"max_memory": self.max_memory, "threads": self.threads, "progress": self.progress}
+        self._beyond = beyond
+        self._max_memory = check_memory(max_memory)
+        self._threads = check_threads(threads)
+        self._progress = progress
 
     def require(self, n_bytes: int) -> None:
         """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
         what = f"the full trellis over n = {self.n} leaves"
-        advice = f"Raise max_memory or take fewer leaves; beyond, {self.beyond}"
-        require_memory(what, n_bytes, self.max_memory, advice)
+        advice = f"Raise max_memory or take fewer leaves; beyond, {self._beyond}"
+        require_memory(what, n_bytes, self._max_memory, advice)
         if self.n > MOST_LEAVES:
             reason = f"at most {MOST_LEAVES} leaves are possible"
-            raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {reason}. Take fewer; beyond, {self.beyond}")
+            raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {reason}. Take fewer; beyond, {self._beyond}")
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.uint8]:
@@ -60,7 +58,7 @@ class AllClusters:
         masks = np.arange(1 << self.n, dtype=np.uint32)
         return np.asarray(np.bitwise_count(masks & np.uint32(sum(1 << leaf for leaf in leaves))))
 
-    def clusters_of_size(self, k: int) -> Masks:
+    def of_size(self, k: int) -> Masks:
         """The masks of k leaves, increasing; a view."""
         first = sum(math.comb(self.n, j) for j in range(k))
         return self._by_size[first : first + math.comb(self.n, k)]
@@ -71,4 +69,4 @@ class AllClusters:
 
     def workers(self, title: str, total: float) -> Workers:
         """Threads for one pass, with a progress bar that counts up to `total`."""
-        return Workers(self.threads, Progress(f"{title}, n = {self.n}", total, self.progress))
+        return Workers(self._threads, Progress(f"{title}, n = {self.n}", total, self._progress))

@@ -23,13 +23,13 @@ apart by any eye (Okabe and Ito), and the same call gives the same picture.
 """
 
 from palmette.plot.alternatives import alternatives
-from palmette.plot.beside import heatmap_with_dendrogram
 from palmette.plot.cloud import cloud
-from palmette.plot.counts import n_clusters
 from palmette.plot.dendrogram import dendrogram
+from palmette.plot.heatmap_with_dendrogram import heatmap_with_dendrogram
 from palmette.plot.heatmaps import affinities_and_coclustering, heatmap
+from palmette.plot.n_clusters import n_clusters
 from palmette.plot.scatter import affinity_against_coclustering, approximate_against_exact
-from palmette.plot.support import support_against_temperature
+from palmette.plot.support_against_temperature import support_against_temperature
 
 __all__ = [
     "affinities_and_coclustering",

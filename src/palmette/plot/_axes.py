@@ -11,7 +11,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "INK", "ORANGE", "PLAIN", "fix", "frame", "new_figure", "own_axes", "settle", "shown_names"]
+__all__ = [
+    "BLUE",
+    "INK",
+    "ORANGE",
+    "PLAIN",
+    "fix",
+    "frame",
+    "new_figure",
+    "own_axes",
+    "settle",
+    "shown_names",
+    "width_of_names",
+]
 
 INK, BLUE, ORANGE = "#333333", "#0072b2", "#d55e00"  # the two are told apart by any eye (Okabe and Ito)
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}  # for leaf names: `$` and `_` mean themselves
@@ -48,6 +60,11 @@ def frame(ax: Axes, *, sides: Sequence[str] = ("left", "bottom")) -> None:
         spine.set_visible(side in sides)
         spine.set_linewidth(0.6)
     ax.tick_params(width=0.6, length=3, labelsize=9)
+
+
+def width_of_names(labels: Sequence[str]) -> float:
+    """Inches that the names of the leaves take, about."""
+    return 0.075 * max(map(len, shown_names(labels)))
 
 
 def shown_names(labels: Sequence[str], longest: int = 28) -> list[str]:

@@ -8,41 +8,33 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.support import support_by_node
 from palmette.plot._axes import settle
 from palmette.plot._leaves import row_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_branches", "line_width", "node_support", "write_support"]
+__all__ = ["draw_branches", "line_width", "with_shown_support", "write_support"]
 
 
 _MOST_NUMBERS = 60  # clusters up to which support is written as a number; beyond, it is only shown by darkness
 _FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1
 
 
-def node_support(hierarchy: Any, support: Any) -> tuple[Hierarchy, Floats | None]:
-    """The hierarchy to draw, and one number per node (NaN where there is none), or None."""
+def with_shown_support(hierarchy: Any, support: Any = None) -> Hierarchy:
+    """The hierarchy to draw; its support, if it has any, is what is written at its clusters. A leaf is always there."""
     if not isinstance(hierarchy, Hierarchy):
         if not hasattr(hierarchy, "map") or not hasattr(hierarchy, "cluster_probability"):
             raise TypeError(f"expected a Hierarchy, or a posterior over hierarchies, not {hierarchy!r}")
         best = hierarchy.map()
         if not isinstance(best, Hierarchy):
             raise TypeError(f"{hierarchy!r} is over partitions; heatmap_with_dendrogram and alternatives show those")
-        return node_support(best, hierarchy if support is None else support)
-    if hasattr(support, "cluster_probability"):
-        values = np.full(hierarchy.n_nodes, np.nan)
-        for node in range(hierarchy.n_leaves, hierarchy.n_nodes - 1):
-            start, stop = hierarchy.intervals[node]
-            names = [hierarchy.labels[leaf] for leaf in hierarchy.leaf_order[start:stop]]
-            values[node] = support.cluster_probability(names)
-        return hierarchy, values
-    given = support_by_node(hierarchy, support)
-    if given is not None:
-        given = np.array(given)
-        given[: hierarchy.n_leaves] = np.nan  # a leaf is always there
-    return hierarchy, given
+        return with_shown_support(best, hierarchy if support is None else support)
+    if callable(getattr(support, "support", None)):
+        is_open = (hierarchy.sizes > 1) & (hierarchy.sizes < hierarchy.n_leaves)
+        return hierarchy.with_support(np.where(is_open, support.support(hierarchy).support, np.nan))
+    shown = hierarchy if support is None else hierarchy.with_support(support)
+    return shown if shown.support is None else shown.with_support(np.where(shown.sizes > 1, shown.support, np.nan))
 
 
 def line_width(ax: Axes, n: int, upright: bool = False) -> float:
@@ -64,15 +56,16 @@ def draw_branches(ax: Axes, lines: Floats, support: Floats | None, width: float)
     ax.add_collection(drawn)
 
 
-def write_support(
-    ax: Axes, tree: Hierarchy, places: Floats, support: Floats, orientation: str, *, curved: bool = False
-) -> None:
-    """Numbers on the branches of the inner nodes, those of large clusters first; one that would hide another is not.
+def write_support(ax: Axes, tree: Hierarchy, places: Floats, orientation: str, *, curved: bool = False) -> None:
+    """Support as numbers on the branches, that of large clusters first; one that would hide another is left out.
 
     `places` are (n_nodes, 2): height, row. On curves a number stands on the side from which no branch comes.
     """
     from matplotlib.patheffects import withStroke
 
+    support = tree.support
+    if support is None:
+        return
     nodes = [v for v in range(tree.n_nodes - 2, tree.n_leaves - 1, -1) if not np.isnan(support[v])]
     if not 0 < len(nodes) <= _MOST_NUMBERS:
         return

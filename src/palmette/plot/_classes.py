@@ -10,25 +10,11 @@ from palmette.plot._axes import INK, PLAIN, shown_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "class_of_leaves", "class_styles", "legend_of"]
+__all__ = ["COLOURS", "class_styles", "legend_of"]
 
 # Okabe and Ito, without black; the strongest first.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442")
 _SHAPES = ("s", "o", "^", "D", "v", "P")
-
-
-def class_of_leaves(classes: Mapping[str, Any] | Sequence[Any] | None, labels: Sequence[str]) -> list[str | None]:
-    """The class of each leaf, None where it has none: of a sequence, one per leaf, or of a mapping from labels.
-
-    >>> class_of_leaves({"a": 1}, ["a", "b"]), class_of_leaves(["x", None], ["a", "b"])
-    (['1', None], ['x', None])
-    """
-    if classes is None:
-        return [None] * len(labels)
-    found = [classes.get(label) for label in labels] if isinstance(classes, Mapping) else list(classes)
-    if len(found) != len(labels):
-        raise ValueError(f"{len(found)} classes were given for {len(labels)} leaves; give one per leaf, None for none")
-    return [None if given is None or given != given else str(given) for given in found]
 
 
 def class_styles(classes: Sequence[str | None]) -> dict[str, dict[str, Any]]:

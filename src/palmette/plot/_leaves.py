@@ -7,18 +7,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.plot._axes import PLAIN
-from palmette.plot._classes import legend_of
+from palmette.array_types import Ints
+from palmette.labels import leaf_index, leaf_number
+from palmette.plot._axes import PLAIN, shown_names
+from palmette.plot._classes import class_styles, legend_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["mark_leaves", "name_rows", "row_points"]
+__all__ = ["label_rows", "leaf_order", "row_points"]
 
 _SMALLEST = 4.5  # points of the smallest name that is written
 
 
-def name_rows(ax: Axes, names: Sequence[str], orientation: str, *, marks: bool = False) -> None:
+def label_rows(
+    ax: Axes,
+    labels: Sequence[str],
+    kinds: Sequence[str | None],
+    order: Sequence[int] | Ints,
+    orientation: str = "left",
+    *,
+    legend: str | None = None,
+) -> None:
+    """The name of each leaf, in this order, at the end of its row, and the mark of its class, with a legend.
+
+    `orientation` is the side of the root. `legend` is "under" all of the figure, or near the rows if it is None.
+    """
+    styles, names = class_styles(kinds), shown_names(labels)
+    _name_rows(ax, [names[leaf] for leaf in order], orientation, marks=bool(styles))
+    _mark_rows(ax, [kinds[leaf] for leaf in order], styles, orientation)
+    near = {"bottom": "below", "right": "above, right"}.get(orientation, "above")
+    legend_of(ax, styles, place=near if legend is None else legend)
+
+
+def _name_rows(ax: Axes, names: Sequence[str], orientation: str, *, marks: bool) -> None:
     """Names at the ends of the rows, as large as fits; every second, third … if they would be too small to read."""
     upright = orientation in ("top", "bottom")
     axis = ax.xaxis if upright else ax.yaxis
@@ -38,15 +60,8 @@ def name_rows(ax: Axes, names: Sequence[str], orientation: str, *, marks: bool =
         beside.set_label_text("; ".join(words), fontsize=9)
 
 
-def mark_leaves(
-    ax: Axes,
-    kinds: Sequence[str | None],
-    styles: Mapping[str, dict[str, Any]],
-    orientation: str,
-    *,
-    legend: bool = True,
-) -> None:
-    """A mark for the class of each row, between its end and its name, and a legend."""
+def _mark_rows(ax: Axes, kinds: Sequence[str | None], styles: Mapping[str, dict[str, Any]], orientation: str) -> None:
+    """A mark for the class of each row, between its end and its name."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     upright = orientation in ("top", "bottom")
@@ -61,8 +76,19 @@ def mark_leaves(
         at: Any = (rows, [edge] * len(rows)) if upright else ([edge] * len(rows), rows)
         thin = {**style, "linewidth": 0.3 if size > 4 else 0.0}
         ax.scatter(at[0], at[1], size**2, transform=place, clip_on=False, zorder=3, **thin)
-    if legend:
-        legend_of(ax, styles, place={"bottom": "below", "right": "above, right"}.get(orientation, "above"))
+
+
+def leaf_order(order: Sequence[int | str] | None, labels: Sequence[str]) -> list[int]:
+    """The numbers of all leaves in an order given by numbers or labels, or as they are.
+
+    >>> leaf_order(["b", 0], ["a", "b"])
+    [1, 0]
+    """
+    index = leaf_index(labels)
+    leaves = list(range(len(labels))) if order is None else [leaf_number(leaf, index) for leaf in order]
+    if sorted(leaves) != list(range(len(labels))):
+        raise ValueError(f"order lists {len(leaves)} leaves; it must list each of the {len(labels)} leaves once")
+    return leaves
 
 
 def row_points(ax: Axes, n: int, upright: bool) -> float:

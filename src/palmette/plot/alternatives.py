@@ -9,14 +9,15 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_integer
+from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
-from palmette.plot._axes import INK, ORANGE, fix, new_figure, shown_names
-from palmette.plot._classes import COLOURS, class_of_leaves, class_styles, legend_of
-from palmette.plot._leaves import mark_leaves, name_rows
-from palmette.plot._tree import common_order, curves, depths, mean_rows, rows_of
+from palmette.plot._axes import INK, ORANGE, fix, new_figure, width_of_names
+from palmette.plot._classes import COLOURS
+from palmette.plot._leaves import label_rows
+from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of
 from palmette.plot.cloud import lca_sizes
-from palmette.posterior.base import check_positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ def alternatives(posterior: Any, k: int = 4, *, classes: Mapping[str, Any] | Seq
 
 
 def _best(posterior: Any, k: int) -> list[tuple[Any, float]]:
-    check_positive("k", k)
+    check_integer("k", k, 1)
     if hasattr(posterior, "best"):
         return [(found, float(np.exp(log_prob))) for found, log_prob in posterior.best(k)]
     if len(posterior) == 0:
@@ -61,17 +62,13 @@ def _best(posterior: Any, k: int) -> list[tuple[Any, float]]:
 def _hierarchies(best: list[tuple[Hierarchy, float]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
     labels, first = posterior.labels, best[0][0]
     order = common_order(first, lca_sizes(posterior))
-    names = 0.075 * max(map(len, shown_names(labels)))
-    styles = class_styles(kinds)
     height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.5
-    figure, axes = new_figure(2.3 * len(best) + names + 0.3, height, columns=len(best))
+    figure, axes = new_figure(2.3 * len(best) + width_of_names(labels) + 0.3, height, columns=len(best))
     known = set(_named_clusters(first))
     for number, (ax, (hierarchy, probability)) in enumerate(zip(axes, best, strict=True), start=1):
         _draw_hierarchy(ax, hierarchy, rows_of(order), known)
         ax.set_title(_title(number, probability), fontsize=9.5, color=INK)
-    name_rows(axes[-1], [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
-    mark_leaves(axes[-1], [kinds[leaf] for leaf in order], styles, "left", legend=False)
-    legend_of(axes[0], styles, place="under")
+    label_rows(axes[-1], labels, kinds, order, legend="under")
     fix(axes[0])
     return figure
 
@@ -97,11 +94,11 @@ def _named_clusters(hierarchy: Hierarchy) -> list[frozenset[str]]:
 
 def _partitions(best: list[tuple[Partition, float]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
     labels, first = posterior.labels, best[0][0]
-    clusters = sorted(first.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
+    clusters = first.clusters_by_size()
     order = np.array([leaf for cluster in clusters for leaf in sorted(cluster)], dtype=np.int64)
     numbers = [matched(clusters, [sorted(c) for c in partition.clusters()], len(labels)) for partition, _ in best]
-    names = 0.075 * max(map(len, shown_names(labels)))
-    figure, axes = new_figure(0.75 * len(best) + names + 0.6, float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.6)
+    height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.6
+    figure, axes = new_figure(0.75 * len(best) + width_of_names(labels) + 0.6, height)
     ax = axes[0]
     ax.set_xlim(-0.5, len(best) - 0.5)
     ax.set_ylim(len(labels) - 0.5, -0.5)
@@ -109,10 +106,7 @@ def _partitions(best: list[tuple[Partition, float]], posterior: Any, kinds: Sequ
         _draw_partition(ax, column, partition, number[order], order, set(map(frozenset, clusters)))
         ax.text(column, -0.62, f"{column + 1}.\n{_probability(probability)}", ha="center", va="bottom", **_HEAD)
     _bare(ax)
-    styles = class_styles(kinds)
-    name_rows(ax, [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
-    mark_leaves(ax, [kinds[leaf] for leaf in order], styles, "left", legend=False)
-    legend_of(ax, styles, place="under")
+    label_rows(ax, labels, kinds, order, legend="under")
     fix(ax)
     return figure
 

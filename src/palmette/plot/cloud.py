@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
-from palmette.plot._axes import BLUE, INK, frame, new_figure, shown_names
-from palmette.plot._branches import node_support, write_support
-from palmette.plot._classes import class_of_leaves, class_styles
-from palmette.plot._leaves import mark_leaves, name_rows
-from palmette.plot._tree import common_order, curves, depths, has_heights, mean_rows, rows_of
+from palmette.hierarchy.arrays import cluster_bits
+from palmette.plot._axes import BLUE, INK, frame, new_figure, width_of_names
+from palmette.plot._branches import with_shown_support, write_support
+from palmette.plot._leaves import label_rows
+from palmette.plot._places import common_order, curves, depths, has_heights, mean_rows, rows_of
 from palmette.posterior.consensus import consensus as majority
 
 if TYPE_CHECKING:
@@ -54,18 +55,16 @@ def cloud(
     order = common_order(majority_of(trees) if top is None else top, mean_lca_sizes(trees))
     rows, by_height = rows_of(order), all(map(has_heights, trees))
     labels = trees[0].labels
-    ax = _own_axes(len(labels), max(map(len, shown_names(labels)))) if ax is None else ax
+    ax = _own_axes(labels) if ax is None else ax
     _draw_cloud(ax, trees, rows, by_height)
     if top is not None:
         across = top.heights if by_height and has_heights(top) else _depth(top, trees, by_height)
         place = np.column_stack([across, mean_rows(top, rows)])
         _draw_top(ax, top, place)
     _finish(ax, len(labels), by_height)
-    styles = class_styles(kinds)
-    name_rows(ax, [shown_names(labels)[leaf] for leaf in order], "left", marks=bool(styles))
-    mark_leaves(ax, [kinds[leaf] for leaf in order], styles, "left")
-    if top is not None and top.support is not None:
-        write_support(ax, top, place, np.asarray(top.support), "left", curved=True)
+    label_rows(ax, labels, kinds, order)
+    if top is not None:
+        write_support(ax, top, place, "left", curved=True)
     return ax
 
 
@@ -87,10 +86,7 @@ def majority_of(trees: Sequence[Hierarchy]) -> Hierarchy:
     """The clusters in more than half of these hierarchies on the same labels, with their shares as support."""
     counts: dict[int, int] = {}
     for tree in trees:
-        masks = [1 << leaf for leaf in range(tree.n_leaves)] + [0] * (tree.n_nodes - tree.n_leaves)
-        for node, parent in enumerate(tree.parents[:-1].tolist()):
-            masks[parent] |= masks[node]
-        for mask in masks[tree.n_leaves :]:
+        for mask in cluster_bits(tree.parents, range(tree.n_leaves))[tree.n_leaves :]:
             counts[mask] = counts.get(mask, 0) + 1
     shares = np.array(list(counts.values())) / len(trees)
     return majority(list(counts), shares, trees[0].labels, 0.5)
@@ -115,9 +111,7 @@ def _on_top(draws: Any, trees: Sequence[Hierarchy], consensus: Hierarchy | bool)
     if consensus is True:
         return (draws.consensus() if hasattr(draws, "consensus") else majority_of(trees)).aligned_to(trees[0].labels)
     asked = draws if consensus.support is None and hasattr(draws, "cluster_probability") else None
-    tree, support = node_support(consensus, asked)
-    heights = tree.heights if has_heights(tree) else None
-    return Hierarchy.from_parents(tree.parents, tree.labels, heights, support=support).aligned_to(trees[0].labels)
+    return with_shown_support(consensus, asked).aligned_to(trees[0].labels)
 
 
 def _depth(top: Hierarchy, trees: Sequence[Hierarchy], by_height: bool) -> Floats:
@@ -160,8 +154,8 @@ def _rgb(colour: str) -> tuple[float, ...]:
     return tuple(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
 
 
-def _own_axes(n: int, longest: int) -> Axes:
-    return new_figure(4.6 + 0.075 * longest, float(np.clip(0.26 * n, 1.6, 12.0)) + 0.5)[1][0]
+def _own_axes(labels: Sequence[str]) -> Axes:
+    return new_figure(4.6 + width_of_names(labels), float(np.clip(0.26 * len(labels), 1.6, 12.0)) + 0.5)[1][0]
 
 
 def _finish(ax: Axes, n: int, by_height: bool) -> None:

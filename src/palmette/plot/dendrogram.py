@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
-from palmette.plot._axes import frame, new_figure, shown_names
-from palmette.plot._branches import draw_branches, line_width, node_support, write_support
-from palmette.plot._classes import class_of_leaves, class_styles
-from palmette.plot._leaves import mark_leaves, name_rows
-from palmette.plot._tree import brackets, has_heights, middle_rows, rows_of
+from palmette.plot._axes import frame, new_figure, width_of_names
+from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
+from palmette.plot._leaves import label_rows, leaf_order
+from palmette.plot._places import brackets, has_heights, middle_rows, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ def dendrogram(
     *,
     support: Any = None,
     classes: Mapping[str, Any] | Sequence[Any] | None = None,
-    order: Sequence[int] | None = None,
+    order: Sequence[int | str] | None = None,
     orientation: str = "left",
     ax: Axes | None = None,
 ) -> Axes:
@@ -39,9 +38,9 @@ def dendrogram(
     `hierarchy` is a `Hierarchy`, which may be multifurcating, or a posterior (or draws): then its most probable
     hierarchy, with the probabilities of its clusters. `support` is one number per node, a mapping from clusters, or a
     posterior; by default the hierarchy's own. `classes`, one per leaf or a mapping from labels, are marked beside the
-    labels. `order` lists the leaves, by number, from the first row on. `orientation` is the side of the root: "left",
-    "right", "top" or "bottom". Heights or branch lengths are drawn to scale where there are any; else a cluster is one
-    step above its highest child. When there is no room, numbers and then names are thinned out; a note says so.
+    labels. `order` lists the leaves, numbers or labels, from the first row on. `orientation` is the side of the root:
+    "left", "right", "top" or "bottom". Heights or branch lengths are drawn to scale where there are any; else a cluster
+    is one step above its highest child. When there is no room, numbers and then names are thinned out; a note says so.
 
     >>> import matplotlib; matplotlib.use("agg")
     >>> ax = dendrogram(Hierarchy.from_newick("((a,b)0.9,c);"))
@@ -50,21 +49,19 @@ def dendrogram(
     """
     if orientation not in _SIDES:
         raise ValueError(f"orientation is {orientation!r}; expected the side of the root: {', '.join(_SIDES)}")
-    tree, values = node_support(hierarchy, support)
+    tree = with_shown_support(hierarchy, support)
     kinds = class_of_leaves(classes, tree.labels)
-    leaves = tree.leaf_order if order is None else _checked_order(order, tree.n_leaves)
+    leaves = tree.leaf_order.tolist() if order is None else leaf_order(order, tree.labels)
     ax = _own_axes(tree, orientation) if ax is None else ax
     across, rows = np.asarray(tree.heights), middle_rows(tree, rows_of(np.asarray(leaves)))
     upright = orientation in ("top", "bottom")
     _set_limits(ax, across, tree.n_leaves, orientation)
-    draw_branches(ax, _turned(brackets(tree, across, rows), upright), values, line_width(ax, tree.n_leaves, upright))
+    lines = _turned(brackets(tree, across, rows), upright)
+    draw_branches(ax, lines, tree.support, line_width(ax, tree.n_leaves, upright))
     _guide_leaves(ax, across, rows, tree.n_leaves, upright)
     _frame(ax, orientation, has_heights(tree))
-    styles = class_styles(kinds)
-    name_rows(ax, [shown_names(tree.labels)[leaf] for leaf in leaves], orientation, marks=bool(styles))
-    mark_leaves(ax, [kinds[leaf] for leaf in leaves], styles, orientation)
-    if values is not None:
-        write_support(ax, tree, np.column_stack([across, rows]), values, orientation)
+    label_rows(ax, tree.labels, kinds, leaves, orientation)
+    write_support(ax, tree, np.column_stack([across, rows]), orientation)
     return ax
 
 
@@ -74,7 +71,7 @@ def _turned(lines: Floats, upright: bool) -> Floats:
 
 def _own_axes(tree: Hierarchy, orientation: str) -> Axes:
     levels = len(np.unique(tree.heights)) if has_heights(tree) else int(tree.heights.max())
-    deep = float(np.clip(0.45 * levels, 2.6, 6.5)) + 0.075 * max(map(len, shown_names(tree.labels)))
+    deep = float(np.clip(0.45 * levels, 2.6, 6.5)) + width_of_names(tree.labels)
     wide = float(np.clip(0.24 * tree.n_leaves, 1.4, 12.0)) + 0.5
     size = (deep + 0.4, wide) if orientation in ("left", "right") else (wide, deep + 0.2)
     return new_figure(*size)[1][0]
@@ -110,10 +107,3 @@ def _frame(ax: Axes, orientation: str, scale: bool) -> None:
         axis.set_tick_params(labelsize=8)
     else:
         axis.set_ticks([])
-
-
-def _checked_order(order: Sequence[int], n: int) -> npt.NDArray[np.int64]:
-    given = np.asarray(list(order))
-    if sorted(given.tolist()) != list(range(n)):
-        raise ValueError(f"order lists {len(given)} leaves; it must list each of the {n} leaves once")
-    return given.astype(np.int64)

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.labels import check_labels, leaf_index, leaf_number
+from palmette.labels import check_labels
+from palmette.models.base import Model
 from palmette.models.cluster_model import PartitionModel
-from palmette.partition import Partition
 from palmette.plot._axes import PLAIN, new_figure, own_axes, settle, shown_names
+from palmette.plot._leaves import leaf_order
 from palmette.plot.scatter import pair_log_potentials
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def heatmap(
     leaves they are not named.
     """
     names = check_labels(labels, len(labels))
-    rows = _leaf_order(order, names)
+    rows = leaf_order(order, names)
     values = _square(matrix, len(names))[np.ix_(rows, rows)]
     side = min(8.0, max(2.4, 0.46 * len(names))) + 0.07 * _longest(names)
     given, ax = ax, own_axes(ax, side + 1.1, side + 0.2)
@@ -76,10 +77,11 @@ def affinities_and_coclustering(
     labels, best = posterior.labels, posterior.map().aligned_to(posterior.labels)
     left = pair_log_potentials(affinity_or_model, labels)
     np.fill_diagonal(left, np.nan)
-    rows = _by_cluster(best) if order is None else _leaf_order(order, labels)
+    by_cluster = [leaf for cluster in best.clusters_by_size() for leaf in sorted(cluster)]
+    rows = by_cluster if order is None else leaf_order(order, labels)
     side = min(6.4, max(2.4, 0.44 * len(labels))) + 0.07 * _longest(labels)
     figure, axes = new_figure(2 * side + 2.2, side + 0.5, columns=2)
-    name = "log potential of the pair" if isinstance(affinity_or_model, PartitionModel) else "affinity"
+    name = "log potential of the pair" if isinstance(affinity_or_model, Model) else "affinity"
     heatmap(left, labels, ax=axes[0], order=rows, center=0.0, colorbar_label=name, title="Affinities")
     sharing = "Probability of sharing a cluster"
     together = posterior.coclustering()
@@ -88,19 +90,6 @@ def affinities_and_coclustering(
         _outline(ax, best.membership[rows])
     settle(axes[0])
     return figure
-
-
-def _leaf_order(order: Sequence[int | str] | None, labels: Sequence[str]) -> list[int]:
-    index = leaf_index(labels)
-    leaves = list(range(len(labels))) if order is None else [leaf_number(leaf, index) for leaf in order]
-    if sorted(leaves) != list(range(len(labels))):
-        raise ValueError(f"order lists {len(leaves)} leaves; it must list each of the {len(labels)} leaves once")
-    return leaves
-
-
-def _by_cluster(partition: Partition) -> list[int]:
-    clusters = sorted(partition.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
-    return [leaf for cluster in clusters for leaf in sorted(cluster)]
 
 
 def _square(matrix: npt.ArrayLike, n: int) -> Floats:

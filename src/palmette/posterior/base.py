@@ -1,37 +1,97 @@
-"""What posteriors over hierarchies and over partitions have in common: ranking, and the probability of one answer."""
+"""What posteriors over hierarchies and over partitions have in common: tables, ranks, the probability of an answer."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
+from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
-from palmette.models.cluster_model import PartitionModel
-from palmette.models.split_model import HierarchyModel
-from palmette.posterior.cache import Cached
+from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 
-__all__ = ["Posterior", "check_positive", "wrong_model"]
-
-Clustering = TypeVar("Clustering")
+__all__ = ["Posterior"]
 
 # Two log potentials nearer than this (relative to their size) are the same number summed in another order.
 _SAME = 1e-11
 
 
-class Posterior(Cached, Generic[Clustering]):
-    """p(x) = exp(log potential of x) / Z. Subclasses say what x is, and how to list and to draw them."""
+class _Passes(Protocol):
+    # What passes over hierarchies and over partitions have in common.
+    @property
+    def memory_needed(self) -> int: ...
+    def inside(self) -> Floats: ...
+    def maximum(self) -> Floats: ...
+    def draw(self, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.integer[Any]], Floats]: ...
+    def count(self) -> int: ...
+    def entropy(self, Z: Floats, mu: Floats) -> float: ...
+
+
+class _Conditions(Protocol):
+    def phrase(self) -> str: ...
+
+
+Clustering = TypeVar("Clustering")
+AnyModel = TypeVar("AnyModel", bound=Model)
+AnyTrellis = TypeVar("AnyTrellis")
+AnyConditions = TypeVar("AnyConditions", bound=_Conditions)
+AnyPasses = TypeVar("AnyPasses", bound=_Passes)
+
+
+class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions, AnyPasses]):
+    """p(x) = exp(log potential of x) / Z. Subclasses say what x is, and make the passes of a model on a trellis.
+
+    Of the passes a posterior knows the protocol only, and it holds the tables that they return.
+    """
 
     _thing: ClassVar[str]  # what x is, for messages
 
-    def __init__(self, model: Model) -> None:
+    def __init__(
+        self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, options: dict[str, Any]
+    ) -> None:
         super().__init__()
         self._model = model
+        self._trellis = trellis
+        self._conditions = conditions
+        self._options = options
+        self._make_passes()  # says at once if they are too large, or if labels do not match
+
+    @property
+    def model(self) -> AnyModel:
+        """What gives log ψ."""
+        return self._model
+
+    @property
+    def trellis(self) -> AnyTrellis | None:
+        """The chosen clusters that the sums are over, None if they are over all."""
+        return self._trellis
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the sums are over everything: on the full trellis they are."""
+        return self._trellis is None
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes that log Z and the MAP take; known before they are computed."""
+        return self._passes.memory_needed
+
+    @property
+    def conditions(self) -> AnyConditions:
+        """What is required, and what is forbidden."""
+        return self._conditions
+
+    @property
+    def passes(self) -> AnyPasses:
+        """The model on the trellis under the conditions, for recursions of one's own."""
+        return self._passes
 
     @property
     def n_leaves(self) -> int:
@@ -53,6 +113,15 @@ class Posterior(Cached, Generic[Clustering]):
         """The log potential of one clustering."""
 
     @abstractmethod
+    def _make_passes(self) -> AnyPasses:
+        """The model on the trellis, under the conditions."""
+
+    @property
+    @abstractmethod
+    def _outside(self) -> Floats:
+        """The probability that each cluster occurs."""
+
+    @abstractmethod
     def _ranked(self, limit: int) -> Iterator[tuple[float, Any]]:
         """Log potentials in falling order, at most `limit`, each with what `_make` needs."""
 
@@ -60,21 +129,19 @@ class Posterior(Cached, Generic[Clustering]):
     def _make(self, clusters: Any) -> Clustering:
         """The clustering of these clusters."""
 
-    @abstractmethod
-    def _count(self) -> int:
-        """How many clusterings have non-zero potential."""
+    @cached
+    def count(self) -> int:
+        """How many there are of non-zero potential, as an exact integer."""
+        return self._passes.count()
 
-    @abstractmethod
-    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
-        """Exact draws as an array, and their log potentials."""
-
-    @abstractmethod
-    def _phrase(self) -> str:
-        """The conditions, for messages."""
+    @cached
+    def entropy(self) -> float:
+        """−Σ p(x) log p(x), in nats; exp of it is the effective number of hierarchies or partitions."""
+        return max(0.0, self._passes.entropy(self._possible, self._outside))
 
     def best(self, k: int) -> list[tuple[Clustering, float]]:
         """The k most probable ones with their log-probabilities, best first; fewer if there are fewer."""
-        check_positive("k", k)
+        check_integer("k", k, 1)
         self._require_possible()
         return [(self._make(clusters), self._log_prob(value)) for value, clusters in self._ranked(k)]
 
@@ -90,7 +157,7 @@ class Posterior(Cached, Generic[Clustering]):
         """
         better = self._better(x, limit)
         if better is None:
-            return Estimate(self._count() + 1, "exact")
+            return Estimate(self.count + 1, "exact")
         values, complete = better
         return Estimate(len(values) + 1, "exact" if complete else "bound")
 
@@ -113,7 +180,7 @@ class Posterior(Cached, Generic[Clustering]):
         values, complete = better
         if complete:
             return Estimate(min(1.0, float(np.exp(np.array(values) - self.log_partition).sum())), "exact")
-        check_positive("n_draws", n_draws)
+        check_integer("n_draws", n_draws, 1)
         log_probs = self._draw(n_draws, _seed(0 if rng is None else rng))[1] - self.log_partition
         own = self.log_potential(x) - self.log_partition
         share = float((log_probs > own + self._tolerance(own)).mean())
@@ -121,14 +188,37 @@ class Posterior(Cached, Generic[Clustering]):
         centre = (share * n_draws + 2) / (n_draws + 4)
         return Estimate(share, "estimate", float(np.sqrt(centre * (1 - centre) / (n_draws + 4))))
 
-    def _sampled(
-        self, size: int, rng: np.random.Generator | int | None
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64]]:
+    def _sampled(self, size: int, rng: np.random.Generator | int | None) -> tuple[npt.NDArray[Any], Floats]:
         # Draws and their log-probabilities.
-        _check_size(size)
-        self._require_possible()
-        rows, log_potentials = self._draw(int(size), _seed(rng))
+        rows, log_potentials = self._draw(check_integer("size", size, 0), _seed(rng))
         return rows, np.minimum(log_potentials - self.log_partition, 0.0)
+
+    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[Any], Floats]:
+        return self._passes.draw(self._possible, size, seed)
+
+    # Tables, computed once.
+
+    @cached
+    def _passes(self) -> AnyPasses:
+        return self._make_passes()
+
+    @cached
+    def _inside(self) -> Floats:
+        Z = read_only(self._passes.inside())
+        if not (np.inf > Z).all():
+            raise ValueError(
+                f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
+            )
+        return Z
+
+    @cached
+    def _maximum(self) -> Floats:
+        return read_only(self._passes.maximum())
+
+    @property
+    def _possible(self) -> Floats:
+        self._require_possible()
+        return self._inside
 
     def _require_possible(self) -> None:
         if self.log_partition == -np.inf:
@@ -137,7 +227,7 @@ class Posterior(Cached, Generic[Clustering]):
     def _impossible(self) -> ImpossibleData:
         return ImpossibleData(
             f"every {self._thing} over these {self.n_leaves} leaves has probability zero under {self._model!r}"
-            f"{self._phrase()}"
+            f"{self._conditions.phrase()}"
         )
 
     def _log_prob(self, log_potential: float) -> float:
@@ -148,7 +238,7 @@ class Posterior(Cached, Generic[Clustering]):
 
     def _better(self, x: Clustering, limit: int) -> tuple[list[float], bool] | None:
         # The log potentials of the strictly better ones, and whether these are all; None: all possible ones.
-        check_positive("limit", limit)
+        check_integer("limit", limit, 1)
         self._require_possible()
         own = self.log_potential(x)
         if own == -np.inf:
@@ -161,25 +251,24 @@ class Posterior(Cached, Generic[Clustering]):
             values.append(value)
         return values, len(values) < limit
 
+    # Other posteriors.
 
-def wrong_model(model: object, example: str) -> TypeError:
-    """The error for what is not a model, or one of the other kind."""
-    kinds = {HierarchyModel: "HierarchyPosterior", PartitionModel: "PartitionPosterior"}
-    hints = [f"; hand that to {posterior}" for kind, posterior in kinds.items() if isinstance(model, kind)]
-    return TypeError(f"expected a model, such as {example}, not {model!r}{''.join(hints)}")
+    def _with(self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions) -> Self:
+        # As if made anew. The passes are made when they are needed, with these conditions.
+        other = type(self)(model, trellis=trellis, **self._options)
+        other._conditions = conditions
+        return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("_model", "_trellis", "_conditions", "_options")}
 
-def _check_size(size: int) -> None:
-    """Refuse what is not a number of draws."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise ValueError(f"size is {size!r}; expected the number of draws, a whole number of at least 0")
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Posterior.__init__(self, *state.values())
+
+    def __repr__(self) -> str:
+        on = "" if self._trellis is None else f", trellis={self._trellis!r}"
+        return f"{type(self).__name__}({self._model!r}{on}{self._conditions.phrase()})"
 
 
 def _seed(rng: np.random.Generator | int | None) -> int:
     return int(np.random.default_rng(rng).integers(2**63))
-
-
-def check_positive(name: str, value: int) -> None:
-    """Refuse what is not a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} is {value!r}; expected a whole number of at least 1")

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.passes.hierarchies import HierarchyPasses
 
-__all__ = ["LazyBest", "best_masks"]
+__all__ = ["LazyBest"]
 
 
 class _Opened:
@@ -40,15 +41,15 @@ _Asking = Generator[tuple[int, int], float, Any]
 class LazyBest:
     """The hierarchies of a trellis by falling log potential, at most `limit` of them; ties: lowest left part first."""
 
-    def __init__(self, trellis: Any, M: Floats, limit: int) -> None:
-        self._trellis = trellis
+    def __init__(self, passes: HierarchyPasses, M: Floats, limit: int) -> None:
+        self._passes = passes
         self._M = M
         self._limit = limit
         self._opened: dict[int, _Opened] = {}
 
     def __iter__(self) -> Iterator[tuple[float, list[int]]]:
         """Pairs of a log potential and the masks of the clusters of two leaves or more."""
-        root = self._trellis.root
+        root = self._passes.root
         for rank in range(self._limit):
             value = self._value(root, rank)
             if value == -np.inf:
@@ -73,7 +74,7 @@ class LazyBest:
     def _ask(self, cluster: int, rank: int) -> _Asking:
         if rank == 0 or self._M[cluster] == -np.inf:
             return float(self._M[cluster])
-        if self._trellis.sizes[cluster] == 1:
+        if self._passes.sizes[cluster] == 1:
             return -np.inf
         node = self._opened.get(cluster) or self._open(cluster)
         if not node.seen:
@@ -90,7 +91,7 @@ class LazyBest:
         return node.found[rank][0]
 
     def _open(self, cluster: int) -> _Opened:
-        left, right, values = self._trellis.splits(cluster, self._M)
+        left, right, values = self._passes.splits(cluster, self._M)
         keep = np.flatnonzero(values >= self._cutoff(values))
         keep = keep[np.argsort(-values[keep], kind="stable")]
         left, right = left[keep], right[keep]
@@ -120,24 +121,10 @@ class LazyBest:
         stack = [(cluster, rank)]
         while stack:
             cluster, rank = stack.pop()
-            if self._trellis.sizes[cluster] == 1:
+            if self._passes.sizes[cluster] == 1:
                 continue
-            masks.append(self._trellis.mask_of(cluster))
+            masks.append(self._passes.mask_of(cluster))
             node = self._opened.get(cluster) or self._open(cluster)
             split, i, j = node.found[rank][1:] if node.found else (0, 0, 0)
             stack += [(node.left[split], i), (node.right[split], j)]
         return masks
-
-
-def best_masks(trellis: Any, M: Floats) -> list[int]:
-    """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
-    masks = []
-    stack = [trellis.root]
-    while stack:
-        cluster = stack.pop()
-        if trellis.sizes[cluster] > 1:
-            masks.append(trellis.mask_of(cluster))
-            left, right, values = trellis.splits(cluster, M)
-            best = int(np.argmax(values))
-            stack += [int(left[best]), int(right[best])]
-    return masks

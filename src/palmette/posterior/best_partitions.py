@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.passes.partitions import PartitionPasses
 
 __all__ = ["BestPaths"]
 
@@ -30,8 +31,8 @@ class _Opened(NamedTuple):
 class BestPaths:
     """The partitions of a trellis by falling log potential, at most `limit` of them."""
 
-    def __init__(self, trellis: Any, M: Floats, limit: int) -> None:
-        self._trellis = trellis
+    def __init__(self, passes: PartitionPasses, M: Floats, limit: int) -> None:
+        self._passes = passes
         self._M = M
         self._limit = limit
         self._opened: dict[int, _Opened] = {}
@@ -49,13 +50,13 @@ class BestPaths:
                 order += 1
                 heapq.heappush(heap, (-(collected + values[choice]), order, state, choice, collected, taken))
 
-        push(self._trellis.start, 0, 0.0, None)
+        push(self._passes.start, 0, 0.0, None)
         while heap and found < self._limit:
             negative, _, state, choice, collected, taken = heapq.heappop(heap)
             node = self._opened[state]
             push(state, choice + 1, collected, taken)
             taken = (node.clusters[choice], taken)
-            if node.rest[choice] == self._trellis.end:
+            if node.rest[choice] == self._passes.end:
                 found += 1
                 yield -negative, _unlinked(taken)
             else:
@@ -63,13 +64,13 @@ class BestPaths:
 
     def _open(self, state: int) -> _Opened:
         if state not in self._opened:
-            clusters, rest, values = self._trellis.choices(state, self._M)
+            clusters, rest, values = self._passes.choices(state, self._M)
             keep = np.flatnonzero(values > -np.inf)
             if len(keep) > self._limit:  # the k best partitions use only the k best choices
                 cutoff = np.partition(values[keep], len(keep) - self._limit)[len(keep) - self._limit]
                 keep = keep[values[keep] >= cutoff]
             keep = keep[np.argsort(-values[keep], kind="stable")]
-            columns = (clusters, rest, self._trellis.log_psi[clusters], values)
+            columns = (clusters, rest, self._passes.log_psi[clusters], values)
             self._opened[state] = _Opened(*(column[keep].tolist() for column in columns))
         return self._opened[state]
 

@@ -21,6 +21,8 @@ __all__ = ["ConditionalClusters", "from_trees"]
 class ConditionalClusters(HierarchyModel):
     """log ψ of every split of a sparse trellis, as a table; `from_trees` makes it from a sample."""
 
+    knows_all = False
+
     def __init__(self, trellis: SparseTrellis, log_psi: Floats) -> None:
         super().__init__(trellis.n_leaves, trellis.labels)
         self.trellis = trellis

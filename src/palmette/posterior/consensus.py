@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
 
-__all__ = ["check_threshold", "consensus", "hierarchy_of_masks", "with_support"]
+__all__ = ["check_threshold", "consensus", "hierarchy_of_masks"]
 
 
 def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
@@ -50,14 +51,9 @@ def consensus(masks: list[int], probabilities: npt.ArrayLike, labels: tuple[str,
     for negative, size, mask in sorted(item for item in above if -item[0] > threshold + 1e-12):
         if size >= 2 and not any(_crosses(mask, other) for other in chosen):
             chosen[mask] = -float(negative)
-    return with_support(hierarchy_of_masks(chosen, labels), chosen)
-
-
-def with_support(hierarchy: Hierarchy, probabilities: Mapping[int, float]) -> Hierarchy:
-    """The same hierarchy, with the probabilities of its clusters, by bit mask, as support; leaves have 1."""
-    masks = [sum(1 << leaf for leaf in cluster) for cluster in hierarchy.clusters()]
-    support = [probabilities.get(mask, np.nan) for mask in masks]
-    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, support=support)
+    hierarchy = hierarchy_of_masks(chosen, labels)
+    masks = cluster_bits(hierarchy.parents, range(n))
+    return hierarchy.with_support([chosen.get(mask, np.nan) for mask in masks])
 
 
 def _crosses(one: int, other: int) -> bool:

@@ -1,59 +1,36 @@
-"""Many hierarchies over the same leaves, as one array."""
+"""What draws of hierarchies and of partitions have in common: a sequence, each made when asked for."""
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
-from palmette.clusters import Cluster, cluster_mask, cluster_members
-from palmette.hierarchy import Hierarchy
-from palmette.posterior.consensus import consensus, hierarchy_of_masks
-from palmette.posterior.tables import ClusterRow, Table, member_table
-from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["Draws"]
+__all__ = ["DrawSequence"]
+
+Clustering = TypeVar("Clustering")
 
 
-class Draws(Sequence[Hierarchy]):
-    """Draws from a posterior: a sequence of hierarchies, each made when asked for, and shares for probabilities.
+class DrawSequence(Sequence[Clustering]):
+    """Draws as rows of one array, with (size,) log-probabilities; a subclass says what a row stands for."""
 
-    `log_probs` is (size,): the exact log-probability of each draw. `masks` is (size, n − 1): the clusters of two
-    leaves or more of every draw, as increasing bit masks. Draws from a sparse trellis hold `splits` in its place, the
-    numbers of the trellis's splits that each draw is made of.
-    """
+    _things: ClassVar[str]  # what is drawn, for messages
 
-    def __init__(
-        self,
-        rows: npt.NDArray[np.integer],
-        log_probs: Floats,
-        labels: tuple[str, ...],
-        trellis: SparseTrellis | None = None,
-    ) -> None:
+    def __init__(self, rows: npt.NDArray[np.integer[Any]], log_probs: Floats, labels: tuple[str, ...]) -> None:
         self._rows = read_only(rows)
         self.log_probs = read_only(log_probs)
         self.labels = labels
-        self._trellis = trellis
 
-    @property
-    def masks(self) -> npt.NDArray[np.integer]:
-        """(size, n − 1): the clusters of two leaves or more, as increasing bit masks; up to 62 leaves."""
-        if self._trellis is None:
-            return self._rows
-        if self.n_leaves > 62:
-            raise ValueError(f"bit masks hold at most 62 leaves, not {self.n_leaves}; use splits, or the hierarchies")
-        return np.sort(self._trellis.words[:, 0].astype(np.int64)[self._trellis.parent[self._rows]], axis=1)
-
-    @property
-    def splits(self) -> npt.NDArray[np.integer]:
-        """(size, n − 1): the splits of the sparse trellis that each draw is made of, increasing."""
-        if self._trellis is None:
-            raise ValueError("these draws come from the full trellis, which does not number its splits; use masks")
-        return self._rows
+    @abstractmethod
+    def _make(self, row: npt.NDArray[np.integer[Any]]) -> Clustering:
+        """The clustering of one row."""
 
     @property
     def n_leaves(self) -> int:
@@ -64,61 +41,31 @@ class Draws(Sequence[Hierarchy]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, index: int) -> Hierarchy: ...
+    def __getitem__(self, index: int) -> Clustering: ...
     @overload
-    def __getitem__(self, index: slice) -> Draws: ...
-    def __getitem__(self, index: int | slice) -> Hierarchy | Draws:
-        if isinstance(index, slice):
-            return Draws(self._rows[index], self.log_probs[index], self.labels, self._trellis)
-        return self._make(self._rows[range(len(self))[index]])
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Clustering | Self:
+        if not isinstance(index, slice):
+            return self._make(self._rows[range(len(self))[index]])
+        some = copy.copy(self)
+        some._rows, some.log_probs = self._rows[index], self.log_probs[index]
+        return some
 
-    def _make(self, row: npt.NDArray[np.integer]) -> Hierarchy:
-        return hierarchy_of_masks(row, self.labels) if self._trellis is None else self._trellis.hierarchy_of(row)
-
-    def counts(self) -> list[tuple[Hierarchy, int]]:
-        """The different hierarchies among the draws, the most frequent first (among equals the more probable)."""
+    def counts(self) -> list[tuple[Clustering, int]]:
+        """The different ones among the draws, the most frequent first (among equals the more probable)."""
         rows, where, counts = np.unique(self._rows, axis=0, return_index=True, return_counts=True)
         order = np.lexsort((-self.log_probs[where], -counts))
         return [(self._make(rows[i]), int(counts[i])) for i in order]
 
-    def cluster_probability(self, cluster: Cluster) -> float:
-        """The share of the draws in which `cluster` (leaf indices or labels) occurs."""
-        mask = cluster_mask(cluster, self.labels)
+    def map(self) -> Clustering:
+        """The most probable one among the draws."""
         self._require_some()
-        if mask.bit_count() == 1:
-            return 1.0
-        masks, shares = self._shares()
-        return float(dict(zip(masks, shares, strict=True)).get(mask, 0.0))
-
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
-        """The clusters, but singletons and the root, in at least this share of the draws, most frequent first."""
-        masks, shares = self._shares()
-        root = (1 << self.n_leaves) - 1
-        keep = [i for i, mask in enumerate(masks) if shares[i] >= min_probability and mask != root]
-        sizes = np.array([masks[i].bit_count() for i in keep], dtype=np.int64)
-        return member_table(lambda i: cluster_members(masks[keep[i]]), sizes, shares[keep], self.labels)
-
-    def consensus(self, threshold: float = 0.5) -> Hierarchy:
-        """The hierarchy of the clusters in more than this share of the draws."""
-        return consensus(*self._shares(), self.labels, threshold)
-
-    def map(self) -> Hierarchy:
-        """The most probable hierarchy among the draws."""
-        self._require_some()
+        if np.isnan(self.log_probs).all():
+            raise ValueError(
+                f"these {self._things} come from elsewhere, and their probabilities are not known; ask counts()"
+            )
         return self[int(np.argmax(self.log_probs))]
-
-    def _shares(self) -> tuple[list[int], Floats]:
-        # The clusters of two leaves or more that occur, as increasing masks, and in which share of the draws.
-        self._require_some()
-        if self._trellis is None:
-            masks, counts = np.unique(self._rows, return_counts=True)
-            return masks.tolist(), counts / len(self)
-        clusters, counts = np.unique(self._trellis.parent[self._rows], return_counts=True)
-        return [self._trellis.masks[i] for i in clusters], counts / len(self)
 
     def _require_some(self) -> None:
         if len(self) == 0:
             raise ValueError("there are no draws; sample at least one")
-
-    def __repr__(self) -> str:
-        return f"Draws({len(self)} hierarchies over {self.n_leaves} leaves)"

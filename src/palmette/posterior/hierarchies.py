@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,23 +12,23 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.hierarchy import Hierarchy
-from palmette.labels import leaf_index, leaf_numbers
+from palmette.hierarchy.arrays import cluster_bits
+from palmette.labels import align_labels, leaf_index, leaf_numbers
+from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
-from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.passes.hierarchies.full import FullHierarchyPasses
-from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
-from palmette.posterior.base import Posterior, wrong_model
-from palmette.posterior.best_hierarchies import LazyBest, best_masks
+from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, hierarchy_passes
+from palmette.posterior.base import Posterior
+from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
-from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks, with_support
-from palmette.posterior.draws import Draws
-from palmette.posterior.tables import ClusterRow, SplitRow, Table, member_table, split_table
-from palmette.trellis.hierarchies.sparse import SparseTrellis
+from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
+from palmette.posterior.hierarchy_draws import Draws
+from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table
+from palmette.trellis import SparseTrellis
 
 __all__ = ["HierarchyPosterior"]
 
 
-class HierarchyPosterior(Posterior[Hierarchy]):
+class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses]):
     """p(H) = φ(H) / Z over all binary hierarchies H of the model's leaves, exactly.
 
     φ(H) = Π ψ(L, R) over the splits of H. With a `SparseTrellis` the sum is over the hierarchies in it, of any number
@@ -47,7 +46,6 @@ class HierarchyPosterior(Posterior[Hierarchy]):
     """
 
     _thing = "hierarchy"
-    _model: HierarchyModel
 
     def __init__(
         self,
@@ -58,63 +56,33 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        if not isinstance(model, HierarchyModel):
-            raise wrong_model(model, "palmette.models.Dasgupta(similarity)")
+        require_model(model, "hierarchies", "a model, such as palmette.models.Dasgupta(similarity)")
         if trellis is not None and not isinstance(trellis, SparseTrellis):
             raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
-        super().__init__(model)
-        self._sparse = None if trellis is None else trellis.aligned_to(model.labels)
-        self._options: dict[str, Any] = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        self._conditions = HierarchyConditions(model.labels)
-        self._make_trellis()  # says at once if it is too large
+        options = {"max_memory": max_memory, "threads": threads, "progress": progress}
+        aligned = None if trellis is None else trellis.aligned_to(model.labels)
+        super().__init__(model, aligned, HierarchyConditions(model.labels), options)
 
-    @property
-    def model(self) -> HierarchyModel:
-        """What gives log ψ."""
-        return self._model
-
-    @property
-    def trellis(self) -> SparseTrellis | None:
-        """The sparse trellis that the sums are over, None if they are over all hierarchies."""
-        return self._sparse
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the trellis holds every hierarchy: the full one does."""
-        return self._sparse is None
-
-    @property
-    def memory_needed(self) -> int:
-        """Bytes that log Z and the MAP take; known before they are computed."""
-        return self._trellis.memory_needed
+    def _make_passes(self) -> HierarchyPasses:
+        return hierarchy_passes(self._model, self._trellis, self._conditions, **self._options)
 
     # One number each.
 
     @property
     def log_partition(self) -> float:
         """log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
-        return float(self._inside[self._trellis.root])
-
-    @cached
-    def count(self) -> int:
-        """The number of hierarchies of non-zero potential, as an exact integer."""
-        return self._trellis.count()
-
-    @cached
-    def entropy(self) -> float:
-        """−Σ_H p(H) log p(H), in nats; exp of it is the effective number of hierarchies."""
-        return max(0.0, self._trellis.entropy(self._possible, self._outside))
+        return float(self._inside[self._passes.root])
 
     # Hierarchies.
 
     def map(self) -> Hierarchy:
         """The most probable hierarchy; ties go to the lowest mask, the same way every time."""
         self._require_possible()
-        return self._make(best_masks(self._trellis, self._maximum))
+        return self._make(self._passes.best_masks(self._maximum))
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
-        return Draws(*self._sampled(size, rng), self.labels, self._sparse)
+        return Draws(*self._sampled(size, rng), self.labels, self._trellis)
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
@@ -133,23 +101,26 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         Its `support` are the probabilities.
         """
         mu = self._outside
-        gain = self._trellis.with_sums(mu)
-        masks = best_masks(gain, gain.maximum())
-        support = {mask: float(mu[self._trellis.number(mask)]) for mask in masks}
-        leaves = {1 << leaf: 1.0 for leaf in range(self.n_leaves)}
-        return with_support(self._make(masks), {**support, **leaves})
+        gain = self._passes.with_sums(mu)
+        return self.support(self._make(gain.best_masks(gain.maximum())))
 
     # One given hierarchy.
 
     def log_potential(self, hierarchy: Hierarchy, /) -> float:
         """Σ log ψ over the splits of a binary hierarchy; −inf if it breaks a condition or is not in the trellis."""
-        if not self.admits(hierarchy) or (self._sparse is not None and not self._sparse.holds(hierarchy)):
+        if not self.admits(hierarchy) or (self._trellis is not None and not self._trellis.holds(hierarchy)):
             return -np.inf
         return self._model.log_potential(hierarchy)
 
     def admits(self, hierarchy: Hierarchy) -> bool:
         """Whether a hierarchy meets the conditions."""
         return self._conditions.admit(hierarchy.aligned_to(self.labels))
+
+    def support(self, hierarchy: Hierarchy) -> Hierarchy:
+        """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
+        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        numbers = np.array([self._passes.number(mask) for mask in masks])
+        return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
 
     def subtree_probability(self, subtree: Hierarchy) -> float:
         """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is.
@@ -160,50 +131,63 @@ class HierarchyPosterior(Posterior[Hierarchy]):
         index = leaf_index(self.labels)
         clusters = [leaf_numbers([subtree.labels[leaf] for leaf in cluster], index) for cluster in subtree.clusters()]
         masks = [sum(1 << leaf for leaf in cluster) for cluster in clusters]
-        root = self._trellis.number(masks[-1])
+        root = self._passes.number(masks[-1])
         if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit_clusters(clusters):
             return 0.0
         left, right = ([masks[child] for child in column] for column in subtree.children.T)
-        log_potential = float(self._trellis.log_psi_of(left, right).sum())
+        log_potential = float(self._passes.log_psi_of(left, right).sum())
         return float(self._outside[root]) * math.exp(min(0.0, log_potential - self._possible[root]))
 
     # Clusters.
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
-        found = self._trellis.number(cluster_mask(cluster, self.labels))
+        found = self._passes.number(cluster_mask(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
         mu = self._outside
-        sizes = self._trellis.sizes
+        sizes = self._passes.sizes
         found = np.flatnonzero((mu >= min_probability) & (sizes >= 2) & (sizes < self.n_leaves))
         masks = self._masks(found)
         return member_table(lambda i: cluster_members(masks[i]), sizes[found], mu[found], self.labels)
 
     def cluster_probability_array(self) -> Floats:
         """(2^n,): the probability of every cluster, by bit mask (bit i set: leaf i belongs); a read-only view."""
-        if self._sparse is not None:
+        if self._trellis is not None:
             raise TypeError("cluster_probability_array is by bit mask, for the full trellis; ask cluster_probabilities")
         return self._outside
 
-    def split_probabilities(self, cluster: Cluster) -> Table[SplitRow]:
-        """The splits of `cluster` that compete, each with its probability given that the cluster occurs."""
-        found = self._trellis.number(cluster_mask(cluster, self.labels))
+    def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
+        """The splits of `cluster` that compete, each with its probability given that the cluster occurs.
+
+        Likeliest first; `most` of them, or all.
+        """
+        found = self._passes.number(cluster_mask(cluster, self.labels))
         Z = self._possible
         if found < 0 or Z[found] == -np.inf:
             raise ValueError(f"the cluster {list(cluster)!r} cannot occur, so its splits have no probabilities")
-        left, right, values = self._trellis.splits(found, Z)
+        left, right, values = self._passes.splits(found, Z)
         probabilities = np.minimum(np.exp(values - Z[found]), 1.0)
-        keep = probabilities > 0.0
+        keep = np.flatnonzero(probabilities > 0.0)
+        keep = keep[likeliest(probabilities[keep], most)]
         sides = [self._masks(side[keep]) for side in (left, right)]
         parts = [lambda i, side=side: cluster_members(side[i]) for side in sides]
         return split_table(parts[0], parts[1], probabilities[keep], self.labels)
 
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
-        return self._trellis.expected_lca_sizes(self._possible, self._outside)
+        return self._passes.expected_lca_sizes(self._possible, self._outside)
+
+    def expected_lca_depth(self) -> Floats:
+        """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, that hold i.
+
+        That is how many steps below the root the two part, and how deep a leaf is.
+        """
+        below_root = self._outside.copy()
+        below_root[self._passes.root] = 0.0
+        return self._passes.pair_sums(below_root)
 
     # Other posteriors.
 
@@ -215,96 +199,31 @@ class HierarchyPosterior(Posterior[Hierarchy]):
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        trellis, theirs = self._trellis, other._trellis
-        if isinstance(trellis, SparseHierarchyPasses):
-            divergence = trellis.divergence(self._possible, theirs, other._possible)
-        elif isinstance(theirs, FullHierarchyPasses):
-            divergence = trellis.divergence(self._possible, self._outside, theirs, other._possible)
-        else:
-            return self._kl_to_sparse(other)
+        divergence = self._passes.divergence(self._possible, self._outside, other._passes, other._possible)
         return 0.0 if divergence < 0.0 else divergence  # rounding
-
-    def _kl_to_sparse(self, other: HierarchyPosterior) -> float:
-        # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
-        inside = self.on(other._sparse)
-        return inside.kl(other) if inside.count == self.count else np.inf
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:
         """The posterior given that every cluster in `require` occurs and none in `forbid`; conditions add up.
 
         log P(conditions) = conditioned.log_partition − self.log_partition, also where the probability underflows.
         """
-        conditioned = self.on(self._sparse)
-        conditioned._conditions = self._conditions.and_also(require, forbid)
-        return conditioned
+        return self._with(self._model, self._trellis, self._conditions.and_also(require, forbid))
 
     def on(self, trellis: SparseTrellis | None) -> HierarchyPosterior:
         """The same model under the same conditions on another trellis; None is the full one."""
-        other = HierarchyPosterior(self._model, trellis=trellis, **self._options)
-        other._conditions = self._conditions
-        return other
-
-    # Tables, computed once.
-
-    def _make_trellis(self) -> FullHierarchyPasses | SparseHierarchyPasses:
-        if self._sparse is not None:
-            return SparseHierarchyPasses(self._model, self._sparse, self._conditions, **self._options)
-        return FullHierarchyPasses(self._model, self._conditions, **self._options)
-
-    @cached
-    def _trellis(self) -> FullHierarchyPasses | SparseHierarchyPasses:
-        return self._make_trellis()
-
-    @cached
-    def _inside(self) -> Floats:
-        Z = read_only(self._trellis.inside())
-        if not (np.inf > Z).all():
-            raise ValueError(
-                f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
-            )
-        return Z
-
-    @property
-    def _possible(self) -> Floats:
-        self._require_possible()
-        return self._inside
-
-    @cached
-    def _maximum(self) -> Floats:
-        return read_only(self._trellis.maximum())
+        return self._with(self._model, trellis, self._conditions)
 
     @cached
     def _outside(self) -> Floats:
-        return read_only(self._trellis.outside(self._possible))
+        return read_only(self._passes.outside(self._possible))
 
     # What the common verbs need.
 
-    def _count(self) -> int:
-        return self.count
-
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(LazyBest(self._trellis, self._maximum, limit))
+        return iter(LazyBest(self._passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)
 
-    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[np.integer], Floats]:
-        return self._trellis.draw(self._possible, size, seed)
-
     def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
-        return [self._trellis.mask_of(int(cluster)) for cluster in clusters]
-
-    def _phrase(self) -> str:
-        return self._conditions.phrase()
-
-    def __getstate__(self) -> dict[str, Any]:
-        names = ("_model", "_sparse", "_options", "_conditions")
-        return {name: getattr(self, name) for name in names}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        HierarchyPosterior.__init__(self, state["_model"], trellis=state["_sparse"], **state["_options"])
-        self._conditions = state["_conditions"]
-
-    def __repr__(self) -> str:
-        on = "" if self._sparse is None else f", trellis={self._sparse!r}"
-        return f"HierarchyPosterior({self._model!r}{on}{self._conditions.phrase()})"
+        return [self._passes.mask_of(int(cluster)) for cluster in clusters]

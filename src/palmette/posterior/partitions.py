@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
-from palmette.errors import ImpossibleData
 from palmette.labels import leaf_index, leaf_numbers
+from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
-from palmette.passes.partitions.conditions import PartitionConditions
-from palmette.passes.partitions.counted import CountedPartitionPasses
-from palmette.passes.partitions.full import FullPartitionPasses
-from palmette.passes.partitions.sparse import SparsePartitionPasses
-from palmette.posterior.base import Posterior, wrong_model
+from palmette.passes.partitions import PartitionConditions, PartitionPasses, partition_passes
+from palmette.posterior.base import Posterior
 from palmette.posterior.best_partitions import BestPaths
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
-from palmette.posterior.expectations import expected_sum, log_psi_elsewhere, superset_sums
 from palmette.posterior.partition_draws import PartitionDraws
-from palmette.posterior.tables import ClusterRow, JoinRow, SplitRow, Table, member_table, split_table
-from palmette.trellis.partitions.sparse import PartitionTrellis
+from palmette.posterior.tables import ClusterRow, JoinRow, SplitRow, Table, likeliest, member_table, split_table
+from palmette.trellis import PartitionTrellis
 
 __all__ = ["PartitionPosterior"]
 
 
-class PartitionPosterior(Posterior[Partition]):
+class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses]):
     """p(π) = Π ψ(C) / Z over the partitions π of the model's leaves, C its clusters, exactly.
 
     Without a `trellis`: over all partitions, with tables over all 2^n clusters. With a `PartitionTrellis`: over the
@@ -51,7 +45,6 @@ class PartitionPosterior(Posterior[Partition]):
     """
 
     _thing = "partition"
-    _model: PartitionModel
 
     def __init__(
         self,
@@ -62,48 +55,26 @@ class PartitionPosterior(Posterior[Partition]):
         threads: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        if not isinstance(model, PartitionModel):
-            raise wrong_model(model, "palmette.models.CorrelationClusters(affinity)")
+        require_model(model, "partitions", "a model, such as palmette.models.CorrelationClusters(affinity)")
         if trellis is not None and not isinstance(trellis, PartitionTrellis):
             raise TypeError(f"trellis must be a PartitionTrellis or None, not {trellis!r}")
-        super().__init__(model)
-        self._listed = trellis
-        self._options: dict[str, Any] = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        self._conditions = PartitionConditions(model.labels)
-        self._n_clusters: int | None = None
-        self._make_trellis()  # says at once if it is too large, or if labels do not match
+        options = {"max_memory": max_memory, "threads": threads, "progress": progress}
+        super().__init__(model, trellis, PartitionConditions(model.labels), options)
 
-    @property
-    def model(self) -> PartitionModel:
-        """What gives log ψ."""
-        return self._model
-
-    @property
-    def trellis(self) -> PartitionTrellis | None:
-        """The chosen clusters that partitions are made of, None if it is all clusters."""
-        return self._listed
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the trellis holds every partition: that of all clusters does."""
-        return self._listed is None
-
-    @property
-    def memory_needed(self) -> int:
-        """Bytes that log Z and the MAP take; known before they are computed."""
-        return self._trellis.memory_needed
+    def _make_passes(self) -> PartitionPasses:
+        return partition_passes(self._model, self._trellis, self._conditions, **self._options)
 
     # One number each.
 
     @cached
     def log_partition(self) -> float:
         """log Z = log Σ_π Π ψ(C); −inf if every partition is impossible."""
-        return self._trellis.log_partition(self._inside)
+        return self._passes.log_partition(self._inside)
 
     @property
     def log_evidence(self) -> float:
         """The log probability of the data under a Dirichlet process: log Z + log Γ(α) − log Γ(α + n)."""
-        offset = getattr(self._model, "log_evidence_offset", None)
+        offset = self._model.log_evidence_offset
         if offset is None:
             raise TypeError(
                 f"{type(self._model).__name__} gives no probability of data, so there is no evidence; "
@@ -111,23 +82,11 @@ class PartitionPosterior(Posterior[Partition]):
             )
         return self.log_partition + float(offset)
 
-    @cached
-    def count(self) -> int:
-        """The number of partitions of non-zero potential, as an exact integer."""
-        return self._trellis.count()
-
-    @cached
-    def entropy(self) -> float:
-        """−Σ_π p(π) log p(π), in nats; exp of it is the effective number of partitions."""
-        self._require_possible()
-        large, small = self._expected(self._trellis.log_psi)
-        return max(0.0, (self.log_partition - large) - small)
-
     # Partitions.
 
     def map(self) -> Partition:
         """The most probable partition; ties go the same way every time."""
-        clusters = self._trellis.best_path(self._maximum)  # without Z, which takes three times as long
+        clusters = self._passes.best_path(self._maximum)  # without Z, which takes three times as long
         if clusters is None:
             raise self._impossible()
         return self._make(clusters)
@@ -145,18 +104,17 @@ class PartitionPosterior(Posterior[Partition]):
         """
         check_threshold(threshold)
         affinity = self.coclustering() - threshold
-        return self._with(CorrelationClusters(affinity, labels=self.labels)).map()
+        model = CorrelationClusters(affinity, labels=self.labels)
+        return self._with(model, self._trellis, self._conditions).map()
 
     # One given partition.
 
     def log_potential(self, partition: Partition, /) -> float:
         """Σ log ψ over the clusters of a partition; −inf if it breaks a condition or is not in the trellis."""
         aligned = partition.aligned_to(self.labels)
-        if self._n_clusters not in (None, aligned.n_clusters):
+        if not self._conditions.admit(aligned.clusters()):
             return -np.inf
-        if self._conditions and not self._conditions.admit(aligned.clusters()):
-            return -np.inf
-        if self._listed is not None and not self._listed.holds(partition):
+        if self._trellis is not None and not self._trellis.holds(partition):
             return -np.inf
         return self._model.log_potential(partition)
 
@@ -164,15 +122,15 @@ class PartitionPosterior(Posterior[Partition]):
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
-        found = self._trellis.find(self._leaves(cluster))
+        found = self._passes.find(self._leaves(cluster))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters that occur with at least this probability; likeliest first."""
-        clusters = np.flatnonzero((self._outside >= min_probability) & (self._trellis.sizes > 0))
-        sizes = self._trellis.sizes[clusters]
+        clusters = np.flatnonzero((self._outside >= min_probability) & (self._passes.sizes > 0))
+        sizes = self._passes.sizes[clusters]
         return member_table(
-            lambda i: self._trellis.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
+            lambda i: self._passes.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
         )
 
     def cluster_probability_array(self) -> Floats:
@@ -182,11 +140,7 @@ class PartitionPosterior(Posterior[Partition]):
 
     def together_probability(self, group: Cluster) -> float:
         """The probability that all leaves of `group` are in one cluster."""
-        leaves = self._leaves(group)
-        if isinstance(self._trellis, FullPartitionPasses):
-            return float(self._together[self._trellis.find(leaves)])
-        holds = self._trellis.shared(leaves) == len(leaves)
-        return min(1.0, float(self._outside[holds].sum())) if len(leaves) > 1 else 1.0
+        return self._passes.together(self._together, self._leaves(group))
 
     def together_probability_array(self) -> Floats:
         """(2^n,): the probability that a group is together, for every group by bit mask; a read-only view."""
@@ -195,39 +149,41 @@ class PartitionPosterior(Posterior[Partition]):
 
     def coclustering(self) -> Floats:
         """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
-        if isinstance(self._trellis, SparsePartitionPasses):
-            return self._trellis.coclustering(self._outside)
-        bits = 1 << np.arange(self.n_leaves)
-        return np.asarray(self._together[bits[:, None] | bits])
+        return self._passes.coclustering(self._together)
 
-    def split_probabilities(self, cluster: Cluster) -> Table[SplitRow]:
-        """The ways to split `cluster` in two, each with the probability that both parts are clusters."""
+    def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
+        """The ways to split `cluster` in two, each with the probability that both parts are clusters.
+
+        Likeliest first; `most` of them, or all.
+        """
         self._require_possible()
-        left, right, log_psi = self._trellis.splits(self._leaves(cluster))
+        left, right, log_psi = self._passes.splits(self._leaves(cluster))
         keep = log_psi > -np.inf
         left, right, log_psi = left[keep], right[keep], log_psi[keep]
         probabilities = np.zeros(len(left))
         if len(left):
             best = int(np.argmax(log_psi))
-            joint = self._trellis.log_joint([int(left[best]), int(right[best])], self._possible)
+            joint = self._passes.log_joint([int(left[best]), int(right[best])], self._possible)
             log_probs = joint - self.log_partition + (log_psi - log_psi[best])
             probabilities = np.exp(np.minimum(log_probs, 0.0))
 
-        def part(i: int, side: int) -> tuple[int, ...]:  # the lowest leaf is on the left
-            return sorted(self._trellis.members(int(half[i])) for half in (left, right))[side]
+        kept = likeliest(probabilities, most)
 
-        return split_table(partial(part, side=0), partial(part, side=1), probabilities, self.labels)
+        def part(i: int, side: int) -> tuple[int, ...]:  # the lowest leaf is on the left
+            return sorted(self._passes.members(int(half[kept[i]])) for half in (left, right))[side]
+
+        return split_table(partial(part, side=0), partial(part, side=1), probabilities[kept], self.labels)
 
     def join_probabilities(self, cluster: Cluster) -> Table[JoinRow]:
         """What `cluster` can be joined with, each with the probability that the two together are one cluster."""
         leaves = self._leaves(cluster)
-        joined = (self._trellis.shared(leaves) == len(leaves)) & (self._trellis.sizes > len(leaves))
+        joined = (self._passes.shared(leaves) == len(leaves)) & (self._passes.sizes > len(leaves))
         found = np.flatnonzero(joined & (self._outside > 0.0))
 
         def others(i: int) -> list[int]:
-            return [leaf for leaf in self._trellis.members(int(found[i])) if leaf not in leaves]
+            return [leaf for leaf in self._passes.members(int(found[i])) if leaf not in leaves]
 
-        sizes = self._trellis.sizes[found].astype(np.int64) - len(leaves)
+        sizes = self._passes.sizes[found].astype(np.int64) - len(leaves)
         return member_table(others, sizes, self._outside[found], self.labels, JoinRow)
 
     def n_clusters_probabilities(self) -> Floats:
@@ -243,14 +199,9 @@ class PartitionPosterior(Posterior[Partition]):
             raise TypeError(f"expected another PartitionPosterior, not {other!r}")
         self._require_possible()
         other._require_possible()
-        if not self._only_into(other._n_clusters):
+        if not self._only_into(other._conditions.n_clusters):
             return np.inf
-        with np.errstate(invalid="ignore"):  # where both are −inf
-            ratio = log_psi_elsewhere(self._trellis, self._outside > 0.0, other._trellis) - self._trellis.log_psi
-        large, small = self._expected(ratio)
-        if large == -np.inf:
-            return np.inf
-        return max(0.0, (other.log_partition - self.log_partition - large) - small)
+        return max(0.0, self._passes.divergence(self._possible, self._outside, other._passes, other._possible))
 
     def condition(
         self,
@@ -266,82 +217,30 @@ class PartitionPosterior(Posterior[Partition]):
         cluster (must-link), no two leaves of a group in `apart` do (cannot-link). There are `n_clusters` clusters.
         log P(conditions) = conditioned.log_partition − self.log_partition, also where the probability underflows.
         """
-        conditioned = self._with(self._model)
-        conditioned._conditions = self._conditions.and_also(require, forbid, together, apart)
-        if n_clusters is not None:
-            conditioned._n_clusters = self._check_n_clusters(n_clusters)
-        return conditioned
-
-    def _check_n_clusters(self, n_clusters: int) -> int:
-        if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer):
-            raise TypeError(f"n_clusters is {n_clusters!r}; expected a whole number")
-        if not 1 <= n_clusters <= self.n_leaves:
-            raise ImpossibleData(f"{self.n_leaves} leaves cannot be put into {n_clusters} clusters")
-        if self._n_clusters not in (None, n_clusters):
-            raise ImpossibleData(f"there are {self._n_clusters} clusters by an earlier condition, and not {n_clusters}")
-        return int(n_clusters)
-
-    def _with(self, model: PartitionModel) -> PartitionPosterior:
-        # Another model, the same trellis and conditions.
-        posterior = PartitionPosterior(model, trellis=self._listed, **self._options)
-        posterior._conditions, posterior._n_clusters = self._conditions, self._n_clusters
-        return posterior
+        conditions = self._conditions.and_also(require, forbid, together, apart, n_clusters)
+        return self._with(self._model, self._trellis, conditions)
 
     # Tables, computed once.
 
-    def _make_trellis(self) -> FullPartitionPasses | SparsePartitionPasses:
-        if self._listed is not None:
-            return SparsePartitionPasses(self._model, self._listed, self._conditions, self._n_clusters, **self._options)
-        if self._n_clusters is not None:
-            return CountedPartitionPasses(self._model, self._conditions, self._n_clusters, **self._options)
-        return FullPartitionPasses(self._model, self._conditions, **self._options)
-
-    @cached
-    def _trellis(self) -> FullPartitionPasses | SparsePartitionPasses:
-        return self._make_trellis()
-
-    @cached
-    def _inside(self) -> Floats:
-        return read_only(self._trellis.inside())
-
-    @property
-    def _possible(self) -> Floats:
-        self._require_possible()
-        return self._inside
-
-    @cached
-    def _maximum(self) -> Floats:
-        return read_only(self._trellis.maximum())
-
     @cached
     def _outside(self) -> Floats:
-        return read_only(self._trellis.cluster_probabilities(self._possible))
+        return read_only(self._passes.cluster_probabilities(self._possible))
 
     @cached
     def _together(self) -> Floats:
-        return read_only(superset_sums(self._outside))
+        return read_only(self._passes.together_table(self._outside))
 
     @cached
     def _n_clusters_probabilities(self) -> Floats:
-        return read_only(np.minimum(np.exp(self._trellis.log_partitions_by_number() - self.log_partition), 1.0))
+        return read_only(np.minimum(np.exp(self._passes.log_partitions_by_number() - self.log_partition), 1.0))
 
     # What the common verbs need.
 
-    def _count(self) -> int:
-        return self.count
-
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(BestPaths(self._trellis, self._maximum, limit))
+        return iter(BestPaths(self._passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Partition:
-        return self._trellis.partition_of(clusters)
-
-    def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[np.integer], Floats]:
-        return self._trellis.draw(self._possible, size, seed)
-
-    def _phrase(self) -> str:
-        into = "" if self._n_clusters is None else f" into {self._n_clusters} clusters"
-        return f"{into}{self._conditions.phrase()}"
+        return self._passes.partition_of(clusters)
 
     def _leaves(self, cluster: Cluster) -> frozenset[int]:
         leaves = leaf_numbers(cluster, leaf_index(self.labels))
@@ -350,26 +249,11 @@ class PartitionPosterior(Posterior[Partition]):
         return leaves
 
     def _require_full(self, verb: str, instead: str) -> None:
-        if self._listed is not None:
+        if self._trellis is not None:
             raise TypeError(f"{verb} is by bit mask, for the full trellis; on a PartitionTrellis ask {instead}")
-
-    def _expected(self, values: Floats) -> tuple[float, float]:
-        return expected_sum(self._trellis, self._outside, values, self.coclustering)
 
     def _only_into(self, n_clusters: int | None) -> bool:
         # Whether no other number of clusters can occur.
-        if n_clusters in (None, self._n_clusters):
+        if n_clusters in (None, self._conditions.n_clusters):
             return True
         return not np.delete(self.n_clusters_probabilities(), n_clusters).any()
-
-    def __getstate__(self) -> dict[str, Any]:
-        names = ("_model", "_listed", "_options", "_conditions", "_n_clusters")
-        return {name: getattr(self, name) for name in names}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        PartitionPosterior.__init__(self, state["_model"], trellis=state["_listed"], **state["_options"])
-        self._conditions, self._n_clusters = state["_conditions"], state["_n_clusters"]
-
-    def __repr__(self) -> str:
-        on = "" if self._listed is None else f", trellis={self._listed!r}"
-        return f"PartitionPosterior({self._model!r}{on}{self._phrase()})"

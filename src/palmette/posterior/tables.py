@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from palmette.checks import check_integer
+
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "member_table", "split_table"]
+__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "likeliest", "member_table", "split_table"]
 
 Row = TypeVar("Row", bound=tuple)  # type: ignore[type-arg]
 
@@ -121,6 +123,15 @@ def member_table(
         return row_type(named, int(sizes[j]), float(probabilities[j]))  # type: ignore[call-arg]
 
     return Table(row_type, row, len(sizes))
+
+
+def likeliest(probabilities: npt.NDArray[np.float64], most: int | None) -> npt.NDArray[np.intp]:
+    """Where the `most` largest of them stand (None: all), the first of equals first."""
+    least, limit = 0.0, None if most is None else check_integer("most", most, 1)
+    if limit is not None and limit < len(probabilities):  # so that millions need not be sorted
+        least = np.partition(probabilities, -limit)[-limit]
+    found = np.flatnonzero(probabilities >= least)
+    return found[np.argsort(-probabilities[found], kind="stable")][:limit]
 
 
 def split_table(

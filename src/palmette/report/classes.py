@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from palmette.drawing.classes import class_of_leaves
 from palmette.report.markup import Html, element, joined, name
 
 __all__ = ["Classes", "read_classes"]
@@ -51,16 +50,10 @@ def read_classes(classes: Sequence[object] | None, labels: tuple[str, ...]) -> C
         return Classes((), (None,) * len(labels))
     if isinstance(classes, str | bytes):
         raise TypeError('classes is one text; give one class per leaf, for example ["x", "x", "y"]')
-    given = [_class_name(value) for value in np.asarray(classes, dtype=object).tolist()]
-    if len(given) != len(labels):
-        raise ValueError(f"{len(given)} classes were given for {len(labels)} leaves; give one per leaf, or None for it")
+    given = class_of_leaves(classes, labels)
     names = tuple(dict.fromkeys(label for label in given if label is not None))
     number = {label: i for i, label in enumerate(names)}
     return Classes(names, tuple(None if label is None else number[label] for label in given))
-
-
-def _class_name(value: object) -> str | None:
-    return None if value is None or value != value else str(value)
 
 
 def _mark(number: int, x: float, y: float) -> Html:

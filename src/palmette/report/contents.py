@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from palmette.report.classes import Classes
-from palmette.report.figures import percent_of_log
 from palmette.report.markup import Html, element, joined
+from palmette.report.numbers import percent_of_log
 from palmette.report.summary import Account, exchange, ratio_to_best, summary
 
 __all__ = ["Contents", "alternatives", "panel", "support_legend"]

@@ -6,10 +6,10 @@ from palmette.hierarchy import Hierarchy
 from palmette.posterior import ConditionalClusters, HierarchyPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.figures import amount
-from palmette.report.listing import Leaves, hierarchy_listing
+from palmette.report.listing import hierarchy_listing
 from palmette.report.markup import Html, element, joined
-from palmette.report.summary import Account
+from palmette.report.numbers import amount
+from palmette.report.summary import Account, account_of
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 
 __all__ = ["hierarchy_contents"]
@@ -29,17 +29,8 @@ def hierarchy_contents(
     if 2 < posterior.n_leaves <= _AGREED:
         drawn["Consensus"] = posterior.consensus().aligned_to(labels)
     shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
-    account = Account(
-        thing="hierarchy",
-        things="hierarchies",
-        labels=labels,
-        count=posterior.count,
-        is_full=posterior.is_exact,
-        entropy=posterior.entropy,
-        best=[(frozenset(_clusters(found)), log_prob) for found, log_prob in best],
-        listing=hierarchy_listing(posterior, shown[0], shown[-1], min_probability),
-        validity=_validity(posterior),
-    )
+    listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
+    account = account_of(posterior, best, listing, _validity(posterior))
     known = account.best[0][0]
     small = posterior.n_leaves <= _SMALL
     pictures = [
@@ -85,10 +76,6 @@ def _note(account: Account) -> Html:
     if len(account.labels) > MAX_ROWS:
         words += " Triangles stand for clusters with too many leaves to draw."
     return element("p", words, class_="fine")
-
-
-def _clusters(hierarchy: Hierarchy) -> list[Leaves]:
-    return [leaves for leaves in hierarchy.clusters() if len(leaves) > 1]
 
 
 def _validity(posterior: HierarchyPosterior) -> str:

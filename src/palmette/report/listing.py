@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from palmette.clusters import cluster_mask, cluster_members
 from palmette.labels import leaf_index
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.posterior.tables import ClusterRow, Table
@@ -80,7 +77,7 @@ def hierarchy_listing(
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, inner, min_probability)
     everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
-    _split([*everything, *rows], posterior.is_exact, lambda leaves: _hierarchy_splits(posterior, leaves))
+    _split([*everything, *rows], posterior.is_exact, lambda leaves: _rival_splits(posterior, leaves))
     return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
 
 
@@ -88,7 +85,7 @@ def partition_listing(posterior: PartitionPosterior, best: Iterable[Leaves], min
     """The clusters of at least this probability and those of the `best` partition; with their splits and joins."""
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
-    _split(rows, posterior.is_exact, lambda leaves: _partition_splits(posterior, leaves))
+    _split(rows, posterior.is_exact, lambda leaves: _rival_splits(posterior, leaves))
     for cluster in rows:
         cluster.joins = _joins(cluster.leaves, rows)
     return Listing(rows, len(rows), n_left_out, *_strong(table))
@@ -129,23 +126,9 @@ def _split(clusters: Sequence[ListedCluster], is_full: bool, splits: Callable[[L
             cluster.splits = splits(cluster.leaves)
 
 
-def _hierarchy_splits(posterior: HierarchyPosterior, leaves: Leaves) -> list[Rival]:
-    # As `split_probabilities`, but without naming the parts of sixteen million splits to show six.
-    trellis, Z = posterior._trellis, posterior._possible
-    number = trellis.number(cluster_mask(leaves, posterior.labels))
-    if number < 0 or Z[number] == -np.inf:
-        return []
-    left, _, values = trellis.splits(number, Z)
-    shares = np.minimum(np.exp(values - Z[number]), 1.0)
-    least = np.partition(shares, -_MOST_RIVALS)[-_MOST_RIVALS] if len(shares) > _MOST_RIVALS else 0.0
-    found = np.flatnonzero(shares >= max(least, _WORTH_LISTING))
-    found = found[np.argsort(-shares[found], kind="stable")][:_MOST_RIVALS]
-    return [(list(cluster_members(trellis.mask_of(int(left[i])))), float(shares[i])) for i in found]
-
-
-def _partition_splits(posterior: PartitionPosterior, leaves: Leaves) -> list[Rival]:
+def _rival_splits(posterior: HierarchyPosterior | PartitionPosterior, leaves: Leaves) -> list[Rival]:
     index = leaf_index(posterior.labels)
-    found = posterior.split_probabilities(leaves)[:_MOST_RIVALS]
+    found = posterior.split_probabilities(leaves, most=_MOST_RIVALS)
     return [
         (sorted(index[label] for label in row.left), row.probability)
         for row in found

@@ -9,11 +9,11 @@ from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.figures import amount, percent
 from palmette.report.heat_map import MOST_LEAVES, heat_map
 from palmette.report.listing import Leaves, partition_listing
 from palmette.report.markup import Html, element, joined
-from palmette.report.summary import Account, cluster_name
+from palmette.report.numbers import amount, percent
+from palmette.report.summary import Account, account_of, cluster_name
 from palmette.report.trees import level
 
 __all__ = ["partition_contents"]
@@ -30,18 +30,9 @@ def partition_contents(
     """Summary, co-clustering map, number of clusters, alternatives and data of a posterior over partitions."""
     labels = posterior.labels
     best = [(found.aligned_to(labels), log_prob) for found, log_prob in posterior.best(max(2, n_alternatives))]
-    groups = _by_size(best[0][0])
-    account = Account(
-        thing="partition",
-        things="partitions",
-        labels=labels,
-        count=posterior.count,
-        is_full=posterior.is_exact,
-        entropy=posterior.entropy,
-        best=[(frozenset(found.clusters()), log_prob) for found, log_prob in best],
-        listing=partition_listing(posterior, groups[:_MOST_CARDS], min_probability),
-        validity=_validity(posterior),
-    )
+    groups = best[0][0].clusters_by_size()
+    listing = partition_listing(posterior, groups[:_MOST_CARDS], min_probability)
+    account = account_of(posterior, best, listing, _validity(posterior))
     together = posterior.coclustering() if posterior.n_leaves <= MOST_LEAVES else None
     pictures = [_groups(found, account) for found, _ in best]
     order = [leaf for group in groups for leaf in sorted(group)]
@@ -123,13 +114,9 @@ def _groups(partition: Partition, account: Account) -> Html:
     known = account.best[0][0]
     items = [
         element("li", cluster_name(group, account.labels), class_=None if group in known else "new")
-        for group in _by_size(partition)[:_MOST_CARDS]
+        for group in partition.clusters_by_size()[:_MOST_CARDS]
     ]
     return element("ul", joined(items), class_="groups")
-
-
-def _by_size(partition: Partition) -> list[Leaves]:
-    return sorted(partition.clusters(), key=lambda group: (-len(group), min(group)))
 
 
 def _upper(matrix: npt.NDArray[np.float64]) -> list[list[float]]:

@@ -31,7 +31,7 @@ def provenance(
         "Made with": f"palmette {__version__}",
         "Model": _model(model),
         "Parameters": ", ".join(f"{name} = {value}" for name, value in model_parameters(model).items()) or None,
-        "Conditions": posterior._phrase().strip(" ,") or None,
+        "Conditions": posterior.conditions.phrase().strip(" ,") or None,
         "Trellis": _trellis(posterior),
         "log Z": f"{posterior.log_partition:.10g}",
         "Entropy": f"{posterior.entropy:.6g} nats",

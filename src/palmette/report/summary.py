@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from palmette.report.figures import amount, amount_of_log, percent, percent_of_log
+from palmette.hierarchy import Hierarchy
+from palmette.partition import Partition
+from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.report.listing import Leaves, ListedCluster, Listing
 from palmette.report.markup import Html, element, joined, name
+from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
 
-__all__ = ["Account", "cluster_name", "exchange", "ratio_to_best", "summary"]
+__all__ = ["Account", "account_of", "cluster_name", "exchange", "ratio_to_best", "summary"]
 
 _NAMED = 6  # members of a cluster that are named in a sentence
 _SHOWN = 8  # clusters that are listed of each kind
@@ -30,6 +33,29 @@ class Account:
     best: Sequence[tuple[frozenset[Leaves], float]]
     listing: Listing
     validity: str  # what the numbers are exact for
+
+
+def account_of(
+    posterior: HierarchyPosterior | PartitionPosterior,
+    best: Sequence[tuple[Hierarchy | Partition, float]],
+    listing: Listing,
+    validity: str,
+) -> Account:
+    """The account of a posterior, of which these are the most probable hierarchies or partitions."""
+    of_hierarchies = isinstance(posterior, HierarchyPosterior)
+    least = 2 if of_hierarchies else 1  # the leaves themselves are in every hierarchy
+    clusters = [frozenset(leaves for leaves in found.clusters() if len(leaves) >= least) for found, _ in best]
+    return Account(
+        thing="hierarchy" if of_hierarchies else "partition",
+        things="hierarchies" if of_hierarchies else "partitions",
+        labels=posterior.labels,
+        count=posterior.count,
+        is_full=posterior.is_exact,
+        entropy=posterior.entropy,
+        best=[(found, log_prob) for found, (_, log_prob) in zip(clusters, best, strict=True)],
+        listing=listing,
+        validity=validity,
+    )
 
 
 def summary(account: Account) -> Html:

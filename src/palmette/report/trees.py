@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from palmette.drawing.places import drawn_rows, places_across, places_down, row_name
 from palmette.hierarchy import Hierarchy
 from palmette.report.classes import Classes
-from palmette.report.figures import percent
 from palmette.report.listing import Leaves, Listing
 from palmette.report.markup import Html, element, joined, shown_label, text_width
+from palmette.report.numbers import percent
 
 __all__ = ["MAX_ROWS", "drawn_clusters", "level", "small_tree", "tree"]
 
@@ -89,10 +89,11 @@ def tree(hierarchy: Hierarchy, listing: Listing, classes: Classes, identity: str
 
 
 def _large(hierarchy: Hierarchy, mark: float) -> _Layout:
-    rows = drawn_rows(hierarchy, MAX_ROWS)
-    widest = max(text_width(row_name(hierarchy, node, _LONGEST)) for node in rows)
-    x = places_across(hierarchy, 30, max(_WIDTH - 16 - mark - _CHARACTER * widest, _WIDTH / 3))
-    return _Layout(hierarchy, rows, x, places_down(hierarchy, rows, _TOP, _ROW), stem=16)
+    outline = hierarchy.outline
+    rows = drawn_rows(outline, MAX_ROWS)
+    widest = max(text_width(row_name(outline, node, _LONGEST)) for node in rows)
+    x = places_across(outline.heights, 30, max(_WIDTH - 16 - mark - _CHARACTER * widest, _WIDTH / 3))
+    return _Layout(hierarchy, rows, x, places_down(hierarchy.parents, rows, _TOP, _ROW), stem=16)
 
 
 def _cluster(layout: _Layout, node: int, listing: Listing, number_of: dict[Leaves, int]) -> Html:
@@ -134,7 +135,7 @@ def _closed(layout: _Layout, node: int) -> Html:
     # A cluster that is too large to be opened: a triangle, and how many leaves there are.
     end, y = max(layout.x), layout.y[node]
     shape = f"M{layout.x[node]:.1f} {y:.1f}L{end:.1f} {y - 7:.1f}V{y + 7:.1f}Z"
-    name = row_name(layout.hierarchy, node, _LONGEST)
+    name = row_name(layout.hierarchy.outline, node, _LONGEST)
     return joined(
         [
             element("path", class_="closed", d=shape),
@@ -176,5 +177,5 @@ def small_tree(hierarchy: Hierarchy, known: Container[Leaves], caption: str) -> 
 def _small(hierarchy: Hierarchy) -> _Layout:
     rows = hierarchy.leaf_order.tolist()
     widest = max(text_width(shown_label(label, _SMALL_LONGEST)) for label in hierarchy.labels)
-    x = places_across(hierarchy, 12, _SMALL_WIDTH - 10 - _SMALL_CHARACTER * widest)
-    return _Layout(hierarchy, rows, x, places_down(hierarchy, rows, 6, _SMALL_ROW), stem=6)
+    x = places_across(hierarchy.heights, 12, _SMALL_WIDTH - 10 - _SMALL_CHARACTER * widest)
+    return _Layout(hierarchy, rows, x, places_down(hierarchy.parents, rows, 6, _SMALL_ROW), stem=6)

@@ -1,6 +1,10 @@
 """Searches: one good clustering, where all of them are too many, and a proof of how good it is where there is one.
 
 `posterior` searches as well where it has to: for the clusters that are summed over.
+
+Who calls whom: `greedy` and `bayesian` find the next pair by `partners`; `beam` keeps `forests`; `a_star` walks, and
+where the walk stops, has a cluster opened; `refine` makes `moves`, which survey `regrafts`, compiled or by masks, of a
+`tree_state`. `exact_or_sparse` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow`.
 """
 
 from palmette.search.a_star import Proved, a_star
@@ -8,12 +12,12 @@ from palmette.search.bayesian import BayesianFound, bayesian
 from palmette.search.beam import beam
 from palmette.search.coverage import uncovered
 from palmette.search.cuts import best_cut
+from palmette.search.exact_or_sparse import posterior
+from palmette.search.found import Found, FoundPartition
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.perturb import perturb_and_map
-from palmette.search.posterior import posterior
 from palmette.search.refine import refine
-from palmette.search.result import Found, FoundPartition
 
 __all__ = [
     "BayesianFound",

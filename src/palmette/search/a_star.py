@@ -13,22 +13,24 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.clusters import cluster_members
+from palmette.checks import check_seconds
+from palmette.clusters import cluster_members, left_parts
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
-from palmette.models.split_function import SplitFunction
+from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.memory import check_memory, require_memory
 from palmette.progress import Progress
-from palmette.search import best_first as walk
+from palmette.search import a_star_walk as walk
+from palmette.search.a_star_opening import compile_opening, enter_root, open_listed
 from palmette.search.beam import beam
+from palmette.search.found import Found
 from palmette.search.greedy import greedy
-from palmette.search.opening import compile_opening, enter_root, open_listed
-from palmette.search.result import Found
 
 __all__ = ["Proved", "a_star"]
 
@@ -75,7 +77,8 @@ def a_star(
     >>> found.hierarchy, found.log_potential, found.gap
     (Hierarchy.from_newick('((0,1),2);'), -12.0, 0.0)
     """
-    deadline = time.monotonic() + _check(model, seconds)
+    _check(model)
+    deadline = time.monotonic() + check_seconds(seconds)
     max_memory = check_memory(max_memory)
     known = _known(model)
     if model.n_leaves == 1:
@@ -87,25 +90,19 @@ def a_star(
     return Proved(found.hierarchy, found.log_potential, limit, search.n_opened, 2**model.n_leaves - 1)
 
 
-def _check(model: HierarchyModel, seconds: float | None) -> float:
-    if not isinstance(model, SplitModel | SplitFunction):
-        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+def _check(model: HierarchyModel) -> None:
+    require_model(model, "hierarchies", all_known=True)
     if model.n_leaves > _MOST_LEAVES:
         raise ValueError(
             f"a_star keeps clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {model.n_leaves}; "
             "palmette.search.beam and greedy take any number, but prove nothing"
         )
-    if seconds is None:
-        return math.inf
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0:
-        raise ValueError(f"seconds is {seconds!r}; expected how long to search at most, a number ≥ 0, or None")
-    return float(seconds)
 
 
 def _known(model: HierarchyModel) -> Found:
     """A good hierarchy to begin with: splits that cannot beat it are not even kept."""
     known = greedy(model)
-    return known if isinstance(model, SplitFunction) else _better(model, known, beam(model, _WIDTH).hierarchy)
+    return _better(model, known, beam(model, _WIDTH).hierarchy) if model.is_compiled else known
 
 
 def _better(model: HierarchyModel, known: Found, hierarchy: Hierarchy) -> Found:
@@ -121,14 +118,6 @@ def _split_masks(hierarchy: Hierarchy) -> npt.NDArray[np.uint64]:
     return np.array(masks, dtype=np.uint64)[hierarchy.children]
 
 
-def _lefts(mask: int) -> npt.NDArray[np.int64]:
-    # All L ∋ lowest leaf of mask, L ≠ mask, in increasing order.
-    lefts = np.array([mask & -mask], dtype=np.int64)
-    for leaf in cluster_members(mask)[1:]:
-        lefts = np.concatenate([lefts, lefts | 1 << leaf])
-    return lefts[:-1]
-
-
 class _Search:
     """The state of one search, and what compiled code cannot do: grow, ask a Python function, watch the clock."""
 
@@ -137,7 +126,7 @@ class _Search:
         self.known = _split_masks(known.hierarchy)
         self.tolerance = _SAME * abs(known.log_potential) if known.log_potential > -math.inf else 0.0
         self.state = walk.first_state(model.n_leaves)
-        self.opening = compile_opening(model, self.state) if isinstance(model, SplitModel) else None
+        self.opening = compile_opening(cast(SplitModel, model), self.state) if model.is_compiled else None
         if self.opening is None:
             enter_root(self.state, math.inf)
 
@@ -182,8 +171,7 @@ class _Search:
         n_splits = 2 ** (mask.bit_count() - 1)
         self._make_room_for_splits(n_splits)
         self._make_room_for_clusters(2 * n_splits)
-        left = _lefts(mask)
-        assert isinstance(self.model, SplitFunction)
+        left = left_parts(mask)
         log_psi = self.model.log_potentials(left, mask ^ left)
         open_listed(self.state, left.astype(np.uint64), log_psi)
 

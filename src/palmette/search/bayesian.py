@@ -6,7 +6,7 @@ With W(C) = α Γ(|C|) m(x_C), which is the weight of C under a Dirichlet proces
     d(leaf) = α,        d(C) = α Γ(|C|) + d(L) d(R)     the same before the data are seen
 
 so that p(data | hierarchy) = w / d at the root, and W(C) : w(L) w(R) are the odds that C is one cluster. Clusters live
-in the slot of their lowest leaf and remember their best partner, as in `greedy`.
+in slots and remember their best partner, see `palmette.search.partners`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from palmette.checks import check_points
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
-from palmette.models.dirichlet_process import _check_concentration, _check_likelihood
+from palmette.models.dirichlet_process import check_concentration, check_likelihood
 from palmette.partition import Partition
 from palmette.progress import Progress
+from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["BayesianFound", "bayesian", "first_clusters"]
 
@@ -84,8 +85,8 @@ def bayesian(
     """
     x = check_points(points, missing=True)
     names = check_labels(labels, len(x))
-    alpha = _check_concentration(concentration)
-    theta, additive = checked_statistics(_check_likelihood(likelihood), x)
+    alpha = check_concentration(concentration)
+    theta, additive = checked_statistics(check_likelihood(likelihood), x)
     state = _State(likelihood, math.log(alpha), theta, additive)
     state.run(progress)
     hierarchy = Hierarchy.from_merges(state.children, names, heights=np.arange(1.0, len(x)))
@@ -122,36 +123,13 @@ def _log_add(a, b):
 
 
 @inline
-def _odds(i, s, log_joined, log_weights):
+def _odds(data, i, s):
+    log_joined, log_weights = data
     together = log_joined[i, s]
     return together - (log_weights[i] + log_weights[s]) if together > -np.inf else -np.inf
 
 
-@inline
-def _find_partner(i, slots, log_joined, log_weights, partner, value):
-    # The best slot after i, the first one if all are −inf.
-    partner[i] = -1
-    for s in slots:
-        if s > i:
-            odds = _odds(i, s, log_joined, log_weights)
-            if partner[i] < 0 or odds > value[i]:
-                partner[i] = s
-                value[i] = odds
-
-
-@kernel
-def _find_partners(slots, log_joined, log_weights, partner, value):
-    for i in slots:
-        _find_partner(i, slots, log_joined, log_weights, partner, value)
-
-
-@kernel
-def _best_pair(slots, partner, value):
-    i = slots[0]
-    for s in slots[:-1]:  # the last one has no partner
-        if value[s] > value[i]:
-            i = s
-    return i, partner[i]
+_partners = partners_by(_odds)
 
 
 @kernel
@@ -162,19 +140,6 @@ def _join(i, j, sizes, sums, log_gammas, log_joined, log_weights, log_totals):
         sums[i, c] += sums[j, c]
     log_weights[i] = _log_add(log_joined[i, j], log_weights[i] + log_weights[j])
     log_totals[i] = _log_add(log_gammas[sizes[i]], log_totals[i] + log_totals[j])
-
-
-@kernel
-def _note_change(i, j, slots, log_joined, log_weights, partner, value):
-    # Slot i has a new cluster, slot j has none any more.
-    for s in slots:
-        if s == i or partner[s] == i or partner[s] == j:
-            _find_partner(s, slots, log_joined, log_weights, partner, value)
-        elif s < i:
-            odds = _odds(s, i, log_joined, log_weights)
-            if odds > value[s] or (odds == value[s] and i < partner[s]):
-                partner[s] = i
-                value[s] = odds
 
 
 def _weigh(theta, log_gammas, i, slots, sizes, sums, log_joined):
@@ -218,17 +183,18 @@ class _State:
 
     def _merge_all(self, n: int, bar: Progress) -> None:
         slots, node = np.arange(n), list(range(n))
-        known = (self.log_joined, self.log_weights, np.empty(n, np.int64), np.empty(n))
-        _find_partners(slots, *known)
+        weights, partner, value = (self.log_joined, self.log_weights), np.empty(n, np.int64), np.empty(n)
+        for i in range(n):
+            _partners.find(i, slots, weights, partner, value)
         for step in range(n - 1):
-            i, j = _best_pair(slots, *known[2:])
+            i, j = best_pair(slots, partner, value)
             self.children[step] = node[i], node[j]
-            self.log_odds[step] = known[3][i]
+            self.log_odds[step] = value[i]
             node[i] = n + step
-            _join(i, j, self.sizes, self.sums, self.log_gammas, *known[:2], self.log_totals)
+            _join(i, j, self.sizes, self.sums, self.log_gammas, *weights, self.log_totals)
             slots = slots[slots != j]
             self._weigh_pairs(i, slots[slots != i], bar)
-            _note_change(i, j, slots, *known)
+            _partners.update(i, j, slots, weights, partner, value)
 
     def _weigh_pairs(self, i: int, slots: Ints, bar: Progress) -> None:
         if not self._kernel(self.theta, self.log_gammas, i, slots, self.sizes, self.sums, self.log_joined):

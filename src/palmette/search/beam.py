@@ -1,7 +1,8 @@
 """Beam search: agglomeration that keeps many partial forests, not one.
 
-Every step takes each forest of the beam, computes what all merges of two of its clusters bring from their sums, and
-offers them to a pool. The best of the pool are the next beam.
+Every step takes each forest of the beam, computes from their sums what all merges of two of its clusters bring, ranks
+them by the outlook of the model (`palmette.models.outlook`), and offers them to a pool. The best of the pool, which
+`forests` holds, are the next beam.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise
+from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Indices
 from palmette.hierarchy import Hierarchy
-from palmette.models.split_function import SplitFunction, require_masks
+from palmette.models.base import require_model
+from palmette.models.features import feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
@@ -30,14 +32,16 @@ from palmette.search.forests import (
     offer,
     single_leaves,
 )
-from palmette.search.ranking import ranking
-from palmette.search.result import Found
+from palmette.search.found import Found
 
 __all__ = ["beam"]
 
 _CHUNK = 2e7  # pairs to rank, or triples to compare, in one compiled call: Ctrl-C is heard in between
 
-fill_gains: Any = None  # for a model, put in by `specialise`
+features: Any = None  # a model's, put in by `specialise`, as are all of these
+gain_of: Any = None
+load: Any = None
+fill_gains: Any = None
 fill_ranks: Any = None
 
 
@@ -67,14 +71,10 @@ def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | No
     >>> found.hierarchy, found.log_potential
     (Hierarchy.from_newick('((0,1),2);'), -12.0)
     """
-    if isinstance(model, SplitModel):
-        extension = _compiled(model)
-    elif isinstance(model, SplitFunction):
-        extension = _asking(model)
-    else:
-        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    require_model(model, "hierarchies", all_known=True)
+    extension: Callable[[Any], _Extension] = _compiled if model.is_compiled else _asking
     n = model.n_leaves
-    steps = _search(n, _check_width(width, n), extension, progress)
+    steps = _search(n, _check_width(width, n), extension(model), progress)
     hierarchy = Hierarchy.from_merges(_merges(n, steps), model.labels)
     return Found(hierarchy, model.log_potential(hierarchy))
 
@@ -115,6 +115,32 @@ def _add_up(place, m, additive, pairwise, sums, cross):
                 cross[c, min(x, y), max(x, y)] += pairwise[c, i, j]
 
 
+def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
+    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. `table` has n + 1 rows.
+    d, p = sums.shape[1], cross.shape[0]
+    union, union_pairs = np.empty(d), np.empty(p)
+    columns = table.T
+    for x in range(m):
+        for c in range(p):
+            union_pairs[c] = cross[c, x, x]
+        features(theta, n, sizes[x], sums[x], union_pairs, table[x])
+    for x in range(m):
+        for y in range(x + 1, m):
+            for c in range(d):
+                union[c] = sums[x, c] + sums[y, c]
+            for c in range(p):
+                union_pairs[c] = cross[c, x, x] + cross[c, y, y] + cross[c, x, y]
+            features(theta, n, sizes[x] + sizes[y], union, union_pairs, table[n])
+            gain[x, y] = gain_of(theta, load(columns, n), load(columns, x), load(columns, y))
+
+
+@inline
+def _by_gain(theta, m, sizes, cross, gain, rank):
+    for x in range(m):
+        for y in range(x + 1, m):
+            rank[x, y] = gain[x, y]
+
+
 def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
     # Comes back early if the pool gets full.
     n, d = additive.shape
@@ -135,15 +161,18 @@ def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is
 
 
 def _compiled(model: SplitModel) -> _Extension:
-    parts = ranking(model)
-    extend_all = specialise(_extend, fill_gains=parts.fill_gains, fill_ranks=parts.fill_ranks)
+    gain_of = model.score if model.beam_score is None else model.beam_score
+    functions = {"features": model.features, "gain_of": gain_of, "load": feature_loader(model.n_features)}
+    fill_ranks = _by_gain if model.beam_outlook is None else model.beam_outlook
+    extend_all = specialise(_extend, fill_gains=specialise_inline(_fill_gains, **functions), fill_ranks=fill_ranks)
     fixed = (model.theta, model.additive, model.pairwise, model.n_features)
 
     def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
         return int(extend_all(*fixed, forests, first, last, is_forced, pool))
 
     def at_once(m: int) -> int:
-        return 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if parts.is_cubic else 5 * m**2)))
+        is_slow = model.beam_outlook is not None  # it may compare triples
+        return 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
 
     return _Extension(extend, at_once)
 
@@ -158,9 +187,8 @@ def _extend_by(gain, forests, f, is_forced, pool):
     offer(forests, f, m, first, hashes, gain, gain, is_forced, pool)
 
 
-def _asking(model: SplitFunction) -> _Extension:
+def _asking(model: HierarchyModel) -> _Extension:
     n = model.n_leaves
-    require_masks(n)
 
     def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
         lowest, place = np.unique(forests.slots[first], return_inverse=True)

@@ -21,12 +21,10 @@ import math
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.clusters import cluster_members
-from palmette.models.evaluate import pair_log_potentials
-from palmette.models.split_function import SplitFunction
-from palmette.models.split_model import SplitModel
+from palmette.defaults import DEFAULTS
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
-from palmette.posterior.base import check_positive
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
@@ -34,8 +32,6 @@ from palmette.search.grow import grow
 
 __all__ = ["uncovered"]
 
-
-EXACT_LEAVES = 18  # up to here a sparse trellis is compared with the full one
 
 _UNIFORM = 0.01  # δ
 _EXCHANGES = np.array([0.5, 1.5, 4.0])  # ε (n − 1): exchanges in one hierarchy, on average
@@ -47,16 +43,16 @@ _LARGEST = 300.0  # log of a weight: beyond, the trellis holds nothing worth men
 def uncovered(
     posterior: HierarchyPosterior,
     *,
-    min_share: float = 1e-6,
-    max_clusters: int = 20_000,
+    min_share: float = DEFAULTS.uncovered_share,
+    max_clusters: int = DEFAULTS.max_clusters,
     n_draws: int = 1000,
     rng: np.random.Generator | int | None = None,
 ) -> Estimate:
     """The share of the posterior over *all* hierarchies that a posterior's sparse trellis does not hold.
 
-    0 for a full trellis. Up to 18 leaves it is exact, by the full one. Beyond, part of it is summed exactly on a
-    trellis grown to `min_share` (see `grow`); the rest is estimated with `n_draws` importance samples, with a standard
-    error.
+    0 for a full trellis. Up to 20 leaves (17 of a `SplitFunction`) it is exact, by the full one. Beyond, part of it is
+    summed exactly on a trellis grown to `min_share` (see `grow`); the rest is estimated with `n_draws` importance
+    samples, with a standard error.
     That estimate is unbiased for the missed sum, but its error is itself estimated from the draws: hierarchies that
     none of them came near are in neither. Read it as "at least about so much".
 
@@ -68,18 +64,18 @@ def uncovered(
     """
     if not isinstance(posterior, HierarchyPosterior):
         raise TypeError(f"expected a HierarchyPosterior, not {posterior!r}")
-    check_positive("n_draws", n_draws)
+    check_integer("n_draws", n_draws, 1)
     trellis, model = posterior.trellis, posterior.model
-    if trellis is None or not isinstance(model, SplitModel | SplitFunction):
+    if trellis is None or not model.knows_all:
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
     log_z = posterior.log_partition
-    if model.n_leaves <= EXACT_LEAVES:
+    if model.n_leaves <= DEFAULTS.most_leaves(tabled=not model.is_compiled):
         return Estimate(max(0.0, -math.expm1(log_z - posterior.on(None).log_partition)), "exact")
     wider = posterior.on(grow(model, trellis, min_share=min_share, max_clusters=max_clusters))
-    passes = wider._trellis
+    passes = wider.passes
     assert isinstance(passes, SparseHierarchyPasses)
     generator = np.random.default_rng(0 if rng is None else rng)
-    proposal = _Proposal(passes, wider._possible, generator)
+    proposal = _Proposal(passes, passes.inside(), generator)
     weights = np.array([_weight(wider, proposal, log_z) for _ in range(n_draws)])
     rest = max(0.0, math.expm1(wider.log_partition - log_z)) + float(weights.mean())
     error = float(weights.std(ddof=1)) / math.sqrt(n_draws) if n_draws > 1 else math.inf
@@ -180,7 +176,7 @@ class _Proposal:
         names = sorted(found, key=lambda left: -found[left])[:_MOST]
         if not names:
             return {}, -np.inf
-        log_psi = self._log_psi([(left, P ^ left) for left in names])
+        log_psi = self._passes.model.log_potentials(names, [P ^ left for left in names])
         values = log_psi + np.array([self._value(left) + self._value(P ^ left) for left in names])
         top = float(values.max())
         given = _normalised({left: found[left] for left in names})
@@ -190,14 +186,6 @@ class _Proposal:
         shares = weights / weights.sum()
         mixed = {left: 0.5 * given[left] + 0.5 * float(share) for left, share in zip(names, shares, strict=True)}
         return _normalised(mixed), top + float(np.log(weights.sum()))
-
-    def _log_psi(self, pairs: list[tuple[int, int]]) -> Floats:
-        model = self._passes.model
-        if isinstance(model, SplitFunction):
-            left, right = np.array(pairs, dtype=np.int64).T
-            return model.log_potentials(left, right)
-        assert isinstance(model, SplitModel)
-        return pair_log_potentials(model, [(cluster_members(one), cluster_members(two)) for one, two in pairs])
 
     def _induced_splits(self, P: int) -> dict[int, float]:
         # A draw from the trellis splits the leaves of P somewhere: on the way down, at the first cluster that does.

@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
-from palmette.search.result import FoundPartition
+from palmette.search.found import FoundPartition
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["best_cut"]
@@ -26,12 +27,11 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
     >>> found.partition, found.log_potential
     (Partition([0, 0, 1]), 2.0)
     """
-    if not isinstance(model, PartitionModel):
-        raise TypeError(f"expected a model of partitions, such as palmette.models.CorrelationClusters, not {model!r}")
+    require_model(model, "partitions")
     if not isinstance(hierarchy, Hierarchy):
         raise TypeError(f"expected a Hierarchy to cut, not {hierarchy!r}")
     hierarchy = hierarchy.aligned_to(model.labels)
-    log_psi = PartitionTrellis.from_hierarchy(hierarchy).log_potentials(model)  # of every node, in their order
+    log_psi = model.cluster_log_potentials(PartitionTrellis.from_hierarchy(hierarchy))  # of every node, in their order
     undone = hierarchy.cut_order
     best = int(np.argmax(_totals(hierarchy, log_psi, undone)))
     partition = hierarchy.cut(int(_sizes(hierarchy, undone)[best]))

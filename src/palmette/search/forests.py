@@ -1,8 +1,8 @@
-"""Forests, and the pool from which a beam search takes the best of them.
+"""Forests, and the pool from which `beam` takes the best of them.
 
 A forest is a row of slots: the slot of a leaf is the lowest leaf of its cluster, so two forests with the same clusters
 have the same row, whatever was merged first. The pool holds merges of the forests of one step. It knows what they lead
-to by a key, a hash of the clusters, and compares rows where keys agree: nothing hangs on a key being unique.
+to by a key, a sum of hashes of the clusters, and compares rows where keys agree: nothing hangs on a key being unique.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.array_types import Floats, Indices
+from palmette.array_types import Floats, Indices, Ints, Words
+from palmette.hashing import empty_table
+from palmette.numeric import scramble
 
 __all__ = [
     "Forests",
@@ -28,15 +29,13 @@ __all__ = [
     "single_leaves",
 ]
 
-Keys = npt.NDArray[np.uint64]
-
 
 class Forests(NamedTuple):
     """The forests of one step, best first."""
 
     slots: Indices  #: (forests, n): the lowest leaf of the cluster of each leaf
     gained: Floats  #: what the merges so far have brought
-    keys: Keys
+    keys: Words
 
 
 class Pool(NamedTuple):
@@ -44,12 +43,12 @@ class Pool(NamedTuple):
 
     rank: Floats
     gained: Floats
-    keys: Keys
+    keys: Words
     parent: Indices
     low: Indices
     high: Indices
-    places: Indices  #: a hash table from keys to entries of the pool; −1 where it is empty
-    size: npt.NDArray[np.int64]  #: (1,): how many entries there are
+    places: Ints  #: a hash table from keys to entries of the pool; −1 where it is empty
+    size: Ints  #: (1,): how many entries there are
     least: Floats  #: (1,): what a merge must outrank to be taken
 
 
@@ -62,10 +61,9 @@ def empty_pool(n: int, width: int) -> Pool:
     """Room for `width` merges, several times as many new ones, and all those of one forest."""
     room = 4 * width + n * (n - 1) // 2
     parent, low, high = (np.empty(room, np.int32) for _ in range(3))
-    places = np.full(1 << (2 * room).bit_length(), -1, np.int32)
-    keys = np.empty(room, np.uint64)
     size, least = np.zeros(1, np.int64), np.full(1, -np.inf)
-    return Pool(np.empty(room), np.empty(room), keys, parent, low, high, places, size, least)
+    keys = np.empty(room, np.uint64)
+    return Pool(np.empty(room), np.empty(room), keys, parent, low, high, empty_table(room), size, least)
 
 
 def empty(pool: Pool) -> None:
@@ -94,14 +92,6 @@ def merged(pool: Pool, forests: Forests) -> Forests:
 
 
 @inline
-def _scramble(x):
-    # The finaliser of splitmix64: sums of numbers become keys that do not add up.
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@inline
 def number_clusters(slots, place, first, sizes, hashes):
     """place[i]: the number of the cluster of leaf i, by lowest leaf; first[x]: that leaf. Returns their number."""
     m = 0
@@ -113,7 +103,7 @@ def number_clusters(slots, place, first, sizes, hashes):
         x = place[slots[i]]
         place[i] = x
         sizes[x] += 1
-        hashes[x] += _scramble(np.uint64(i + 1))
+        hashes[x] += scramble(np.uint64(i + 1))
     return m
 
 
@@ -130,7 +120,7 @@ def _is_same(slots, parent, low, high, other, other_low, other_high):
 
 @inline
 def _place_of(pool, slots, key, f, i, j):
-    # Where in the hash table the merge of i and j in forest f is, or would go.
+    # Where in the hash table the merge of i and j in forest f is, or would go; its row is written down nowhere.
     last = pool.places.size - 1
     at = np.int64(key & np.uint64(last))
     while pool.places[at] >= 0:
@@ -160,7 +150,7 @@ def offer(forests, f, m, first, hashes, gain, rank, is_forced, pool):
             brings, outlook = (0.0, 0.0) if is_forced else (gain[x, y], rank[x, y])
             if not gained + outlook > pool.least[0]:
                 continue
-            key = key_of_forest + _scramble(hashes[x] + hashes[y]) - _scramble(hashes[x]) - _scramble(hashes[y])
+            key = key_of_forest + scramble(hashes[x] + hashes[y]) - scramble(hashes[x]) - scramble(hashes[y])
             at = _place_of(pool, forests.slots, key, f, first[x], first[y])
             e = pool.places[at]
             if e < 0:

@@ -1,36 +1,31 @@
 """Greedy agglomeration: merge the pair of clusters with the largest merge score, until one cluster is left.
 
-A cluster lives in the slot of its lowest leaf, so merging i < j leaves slot i. Every score is computed once and kept,
-and every slot i remembers its best partner j > i: a step looks at n slots, not at n² pairs, and scores one new cluster
-against the others. That makes (n − 1)² scores in all.
+A cluster lives in the slot of its lowest leaf and remembers its best partner, see `palmette.search.partners`. Every
+score is computed once and kept, and a step scores one new cluster against the others: (n − 1)² scores in all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, overload
 
 import numpy as np
 
-from palmette._jit import kernel, specialise, specialise_inline
-from palmette.array_types import Floats, Ints
+from palmette._jit import inline, kernel, specialise, specialise_inline
+from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import FeatureModel, Model
-from palmette.models.cluster_function import ClusterFunction
+from palmette.models.base import require_model
 from palmette.models.cluster_model import ClusterModel, PartitionModel
-from palmette.models.features import feature_loader
-from palmette.models.split_function import SplitFunction, require_masks
+from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.search.cuts import best_cut
-from palmette.search.result import Found, FoundPartition
+from palmette.search.found import Found, FoundPartition
+from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["greedy"]
 
 
-score: Any = None  # a model's, put in by `specialise`, as are all of these
-features: Any = None
-merge_score: Any = None
+merge_score: Any = None  # a model's, put in by `specialise`, as are all of these
 load: Any = None
 describe: Any = None
 score_row: Any = None
@@ -40,7 +35,7 @@ score_row: Any = None
 def greedy(model: HierarchyModel) -> Found: ...
 @overload
 def greedy(model: PartitionModel) -> FoundPartition: ...
-def greedy(model: Model) -> Found | FoundPartition:
+def greedy(model: HierarchyModel | PartitionModel) -> Found | FoundPartition:
     """(L, R) = argmax merge_score, merged, again and again: O(n²) scores, and nothing proved.
 
     For a model of hierarchies, `merge_score` is the model's own, or log ψ if it has none. For a model of partitions it
@@ -58,40 +53,28 @@ def greedy(model: Model) -> Found | FoundPartition:
     >>> greedy(CorrelationClusters(np.array([[0, 3, -1], [3, 0, -1], [-1, -1, 0.0]]))).partition
     Partition([0, 0, 1])
     """
-    if isinstance(model, SplitModel):
-        children = _merge_compiled(model, model.score if model.merge_score is None else model.merge_score)
-    elif isinstance(model, ClusterModel):
-        children = _merge_compiled(model, specialise_inline(_gain, score=model.score))
-    elif isinstance(model, SplitFunction):
-        children = _merge_masks(model.n_leaves, model.log_potentials)
-    elif isinstance(model, ClusterFunction):
-        children = _merge_masks(model.n_leaves, partial(_mask_gains, model))
-    else:
-        raise TypeError(f"expected a model, such as palmette.models.Dasgupta, not {model!r}")
-    if isinstance(model, HierarchyModel):
-        hierarchy = Hierarchy.from_merges(children, model.labels)
-        return Found(hierarchy, model.log_potential(hierarchy))
-    assert isinstance(model, PartitionModel)
-    # Heights in the order of the merges, so that the cuts are the partitions on the way.
-    return best_cut(model, Hierarchy.from_merges(children, model.labels, heights=np.arange(1.0, model.n_leaves)))
+    require_model(model, wanted="a model, such as palmette.models.Dasgupta", all_known=True)
+    merge: Callable[[Any], Ints] = _merge_compiled if model.is_compiled else _merge_masks
+    children = merge(model)
+    if model.clusterings == "partitions":
+        # Heights in the order of the merges, so that the cuts are the partitions on the way.
+        heights = np.arange(1.0, model.n_leaves)
+        return best_cut(model, Hierarchy.from_merges(children, model.labels, heights=heights))
+    hierarchy = Hierarchy.from_merges(children, model.labels)
+    return Found(hierarchy, model.log_potential(hierarchy))
 
 
-def _gain(theta, parent, left, right):
-    joined, apart = score(theta, parent), score(theta, left) + score(theta, right)
-    return joined - apart if joined > -np.inf else -np.inf
+@inline
+def _score_of(data, i, s):
+    return data[0][i, s]
 
 
-def _mask_gains(model: ClusterFunction, left: Ints, right: Ints) -> Floats:
-    joined, *apart = (model.mask_log_potentials(masks) for masks in (left | right, left, right))
-    with np.errstate(invalid="ignore"):
-        return np.where(joined > -np.inf, joined - (apart[0] + apart[1]), -np.inf)
+@inline
+def _new_score_of(data, s, i):
+    return data[1][s]  # a row of its own, since a column of the scores is slow to read
 
 
-def _describe(theta, n, size, sums, pairs, one, table, i):
-    # Column i of the table of features.
-    features(theta, n, size, sums, pairs, one)
-    for c in range(one.size):
-        table[c, i] = one[c]
+_find_partner, _update_partners = partners_by(_score_of, _new_score_of)
 
 
 def _score_row(theta, i, slots, sizes, sums, pairs, cross, table, out):
@@ -125,29 +108,13 @@ def _join(i, j, slots, sizes, sums, pairs, cross):
 
 
 @kernel
-def _find_partner(i, slots, scores, partner, value):
-    # The best slot after i, the first one if all are −inf.
-    partner[i] = -1
-    for s in slots:
-        if s > i and (partner[i] < 0 or scores[i, s] > value[i]):
-            partner[i] = s
-            value[i] = scores[i, s]
-
-
-@kernel
-def _note_change(i, j, slots, row, scores, partner, value):
-    # Slot i has a new cluster with these scores, slot j has none any more.
+def _note_scores(i, slots, row, scores):
+    # Those of the new cluster in slot i.
     for s in slots:
         if s < i:
             scores[s, i] = row[s]
         elif s > i:
             scores[i, s] = row[s]
-    for s in slots:
-        if s == i or partner[s] == i or partner[s] == j:
-            _find_partner(s, slots, scores, partner, value)
-        elif s < i and (row[s] > value[s] or (row[s] == value[s] and i < partner[s])):
-            partner[s] = i
-            value[s] = row[s]
 
 
 @kernel
@@ -160,15 +127,6 @@ def _without(slots, i):
             left[k] = s
             k += 1
     return left
-
-
-@kernel
-def _best_pair(slots, partner, value):
-    i = slots[0]
-    for s in slots[:-1]:  # the last one has no partner
-        if value[s] > value[i]:
-            i = s
-    return i, partner[i]
 
 
 def _agglomerate(theta, sums, cross, k):
@@ -185,9 +143,9 @@ def _agglomerate(theta, sums, cross, k):
         describe(theta, n, 1, sums[i], pairs[i], one, table, i)
     for i in range(n):
         score_row(theta, i, slots[i + 1 :], sizes, sums, pairs, cross, table, scores[i])
-        _find_partner(i, slots, scores, partner, value)
+        _find_partner(i, slots, (scores, row), partner, value)
     for step in range(n - 1):
-        i, j = _best_pair(slots, partner, value)
+        i, j = best_pair(slots, partner, value)
         children[step, 0], children[step, 1] = node[i], node[j]
         node[i] = n + step
         slots = _without(slots, j)
@@ -195,48 +153,39 @@ def _agglomerate(theta, sums, cross, k):
         _join(i, j, others, sizes, sums, pairs, cross)
         describe(theta, n, sizes[i], sums[i], pairs[i], one, table, i)
         score_row(theta, i, others, sizes, sums, pairs, cross, table, row)
-        _note_change(i, j, slots, row, scores, partner, value)
+        _note_scores(i, others, row, scores)
+        _update_partners(i, j, slots, (scores, row), partner, value)
     return children
 
 
-def _merge_compiled(model: FeatureModel, merge_score: Any) -> Ints:
-    describe = specialise_inline(_describe, features=model.features)
-    functions = {
-        "merge_score": merge_score,
-        "load": feature_loader(model.n_features),
-        "describe": describe,
-    }
+def _merge_compiled(model: SplitModel | ClusterModel) -> Ints:
+    describe, load = describe_into(model), feature_loader(model.n_features)
+    functions = {"merge_score": model.compiled_merge_score, "load": load, "describe": describe}
     score_row = specialise_inline(_score_row, **functions)
     agglomerate = specialise(_agglomerate, score_row=score_row, describe=describe)
     children: Ints = agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features)
     return children
 
 
-def _merge_masks(n: int, pair_scores: Callable[[Ints, Ints], Floats]) -> Ints:
+def _merge_masks(model: HierarchyModel | PartitionModel) -> Ints:
     # One call for all pairs of leaves, then one for each new cluster against the others.
-    require_masks(n)
+    n = model.n_leaves
     masks = 1 << np.arange(n, dtype=np.int64)
     node = np.arange(n)
     scores = np.empty((n, n))  # row < column
     is_pair = np.triu(np.ones((n, n), dtype=bool), 1)
     rows, columns = np.nonzero(is_pair)
-    _score_pairs(pair_scores, masks, rows, columns, scores)
     children = np.empty((n - 1, 2), dtype=np.int64)
     for step in range(n - 1):
-        rows, columns = np.nonzero(is_pair)
-        best = np.argmax(scores[rows, columns])  # of equal ones the first
-        i, j = rows[best], columns[best]
+        if len(rows):
+            scores[rows, columns] = model.merge_scores(masks[rows], masks[columns])
+        pairs = np.nonzero(is_pair)
+        best = np.argmax(scores[pairs])  # of equal ones the first
+        i, j = pairs[0][best], pairs[1][best]
         children[step] = node[i], node[j]
         node[i] = n + step
         masks[i] |= masks[j]
         is_pair[j, :] = is_pair[:, j] = False
         others = np.flatnonzero(is_pair[i] | is_pair[:, i])
-        _score_pairs(pair_scores, masks, np.minimum(others, i), np.maximum(others, i), scores)
+        rows, columns = np.minimum(others, i), np.maximum(others, i)
     return children
-
-
-def _score_pairs(
-    pair_scores: Callable[[Ints, Ints], Floats], masks: Ints, rows: Ints, columns: Ints, scores: Floats
-) -> None:
-    if len(rows):
-        scores[rows, columns] = pair_scores(masks[rows], masks[columns])

@@ -11,27 +11,29 @@ all splits that the new ones allow with them, and again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline, specialise, specialise_inline
+from palmette._jit import specialise
 from palmette.array_types import Floats, Ints
-from palmette.models.features import feature_loader
-from palmette.models.split_function import SplitFunction
+from palmette.clusters import lowest_first, member_list
+from palmette.defaults import DEFAULTS
+from palmette.models.base import require_model
+from palmette.models.evaluate import across, trellis_sums
+from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
-from palmette.recursions.hierarchies.sparse import member_list, statistics
 from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["grow"]
 
 
-features: Any = None  # a model's, put in by `specialise`
-score: Any = None
+score: Any = None  # a model's, put in by `specialise`
 load: Any = None
 describe: Any = None
 
@@ -40,11 +42,11 @@ def grow(
     model: HierarchyModel,
     trellis: SparseTrellis,
     *,
-    min_share: float = 1e-4,
+    min_share: float = DEFAULTS.min_share,
     tolerance: float = 1e-4,
     patience: int = 3,
     rounds: int = 100,
-    max_clusters: int = 200_000,
+    max_clusters: int = DEFAULTS.grown_clusters,
     progress: bool | None = None,
 ) -> SparseTrellis:
     """A closed trellis that holds this one, grown until the MAP and log Z have not moved for `patience` rounds.
@@ -65,8 +67,7 @@ def grow(
     >>> abs(pal.HierarchyPosterior(model, trellis=grown).log_partition - full.log_partition) < 0.01
     True
     """
-    if not isinstance(model, SplitModel | SplitFunction):
-        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+    require_model(model, "hierarchies", all_known=True)
     if not isinstance(trellis, SparseTrellis):
         raise TypeError(f"expected a SparseTrellis to start from, not {trellis!r}; see SparseTrellis.from_hierarchies")
     if not 0.0 < min_share < 1.0:
@@ -138,7 +139,7 @@ def _exchanges(state: _Solved, min_share: float) -> tuple[Ints, Ints, Ints]:
     # (split of P, split of one of its parts, which part of that stays alone): all that are probable enough, or best.
     trellis = state.passes.trellis
     weight = state.mu[trellis.parent] * state.share
-    weight[_best_splits(state)] = np.inf
+    weight[state.passes.best_rows(state.M)] = np.inf
     outer = np.flatnonzero(weight >= min_share)
     rows = []
     for side in (trellis.left, trellis.right):
@@ -155,53 +156,31 @@ def _exchanges(state: _Solved, min_share: float) -> tuple[Ints, Ints, Ints]:
     return np.tile(both[0], 2), np.tile(both[1], 2), part
 
 
-def _best_splits(state: _Solved) -> Ints:
-    chosen, stack = [], [state.passes.root]
-    trellis = state.passes.trellis
-    while stack:
-        cluster = stack.pop()
-        if trellis.sizes[cluster] > 1:
-            left, right, values = state.passes.splits(cluster, state.M)
-            best = int(np.argmax(values))
-            chosen.append(int(trellis.offsets[cluster]) + best)
-            stack += [int(left[best]), int(right[best])]
-    return np.array(chosen, dtype=np.int64)
-
-
 def _log_psi(passes: SparseHierarchyPasses, parent: Ints, kept: Ints, moved: Ints, other: Ints) -> Floats:
     # log ψ(C, kept) + log ψ(moved, other), C = moved ∪ other; on its own C may not be in the trellis.
-    model, trellis = passes.model, passes.trellis
-    if isinstance(model, SplitFunction):
-        masks = trellis.words[:, 0].astype(np.int64)
-        pairs = ((masks[moved] | masks[other], masks[kept]), (masks[moved], masks[other]))
-        ordered = [_lowest_first(one, two) for one, two in pairs]
-        return model.log_potentials(*ordered[0]) + model.log_potentials(*ordered[1])
-    assert isinstance(model, SplitModel)
-    sums = np.zeros((trellis.n_clusters, model.additive.shape[1]))
-    pairs_of = np.zeros((trellis.n_clusters, len(model.pairwise)))
-    splits = (trellis.offsets, trellis.left, trellis.right)
-    data = (model.additive, model.pairwise)
-    statistics(passes.n, trellis.words, trellis.sizes, *splits, *data, sums, pairs_of)
-    describe = specialise_inline(_describe, features=model.features)
-    functions = {"score": model.score, "load": feature_loader(model.n_features), "describe": describe}
-    out = np.empty(len(parent))
-    table = np.empty((model.n_features, 5))
-    clusters = (trellis.words, trellis.sizes, sums, pairs_of)
+    ask: Callable[..., Floats] = _compiled_log_psi if passes.model.is_compiled else _mask_log_psi
+    return ask(passes.model, passes.trellis, parent, kept, moved, other)
+
+
+def _mask_log_psi(
+    model: HierarchyModel, trellis: SparseTrellis, parent: Ints, kept: Ints, moved: Ints, other: Ints
+) -> Floats:
+    masks = trellis.words[:, 0].astype(np.int64)
+    pairs = ((masks[moved] | masks[other], masks[kept]), (masks[moved], masks[other]))
+    upper, lower = (model.log_potentials(*lowest_first(one, two)) for one, two in pairs)
+    return upper + lower
+
+
+def _compiled_log_psi(
+    model: SplitModel, trellis: SparseTrellis, parent: Ints, kept: Ints, moved: Ints, other: Ints
+) -> Floats:
+    functions = {"score": model.score, "load": feature_loader(model.n_features), "describe": describe_into(model)}
+    out, table = np.empty(len(parent)), np.empty((model.n_features, 5))
+    clusters = (trellis.words, trellis.sizes, *trellis_sums(model, trellis))
     specialise(_exchange_scores, **functions)(
-        model.theta, passes.n, *clusters, model.pairwise, parent, kept, moved, other, table, out
+        model.theta, model.n_leaves, *clusters, model.pairwise, parent, kept, moved, other, table, out
     )
     return out
-
-
-def _lowest_first(one: Ints, two: Ints) -> tuple[Ints, Ints]:
-    swap = (two & -two) < (one & -one)
-    return np.where(swap, two, one), np.where(swap, one, two)
-
-
-def _describe(theta, n, size, sums, pairs, one, table, i):
-    features(theta, n, size, sums, pairs, one)
-    for c in range(one.size):
-        table[c, i] = one[c]
 
 
 def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept, moved, other, table, out):
@@ -215,7 +194,7 @@ def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept
         if pairwise.shape[0] > 0:
             m, k = member_list(words[a], here), member_list(words[b], there)
             for c in range(union_pairs.size):
-                union_pairs[c] = pairs[a, c] + pairs[b, c] + _across(pairwise[c], here, m, there, k)
+                union_pairs[c] = pairs[a, c] + pairs[b, c] + across(pairwise[c], here[:m], there[:k])
         describe(theta, n, sizes[parent[i]], sums[parent[i]], pairs[parent[i]], one, table, 0)
         describe(theta, n, sizes[a] + sizes[b], union, union_pairs, one, table, 1)
         describe(theta, n, sizes[kept[i]], sums[kept[i]], pairs[kept[i]], one, table, 2)
@@ -223,12 +202,3 @@ def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept
         describe(theta, n, sizes[b], sums[b], pairs[b], one, table, 4)
         upper = score(theta, load(table, 0), load(table, 1), load(table, 2))
         out[i] = upper + score(theta, load(table, 1), load(table, 3), load(table, 4))
-
-
-@inline
-def _across(weights, one, m, two, k):
-    total = 0.0
-    for x in range(m):
-        for y in range(k):
-            total += weights[one[x], two[y]]
-    return total

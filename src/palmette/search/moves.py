@@ -1,4 +1,4 @@
-"""Local moves: parts that are worth a survey are regrafted where they gain most; kicks make new ones worth it.
+"""The moves of `refine`: parts worth a survey are regrafted where they gain most; kicks make new ones worth it.
 
 A sub-hierarchy below a cluster can be improved without looking at anything else, so a kick happens inside one cluster:
 a few of its parts go to places drawn at random, then everything near them is regrafted where that is best. What comes

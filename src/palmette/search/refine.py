@@ -13,26 +13,27 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from palmette.checks import check_seconds
 from palmette.hierarchy import Hierarchy
-from palmette.models.split_function import SplitFunction, require_masks
+from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
+from palmette.search.compiled_regrafts import CompiledRegrafts
+from palmette.search.found import Found
+from palmette.search.mask_regrafts import MaskRegrafts
 from palmette.search.moves import advancer, keep_better, queue_all, round_agenda
 from palmette.search.regrafts import Regrafts
-from palmette.search.result import Found
 from palmette.search.tree_state import WORK, total
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["Optimum", "local_optima", "refine"]
+__all__ = ["Optimum", "local_optima", "refine", "regrafts_of"]
 
-_EFFORT = 1 << 19  # positions surveyed between two looks at the clock: some hundredths of a second
-_PLAIN_EFFORT = 1 << 9  # the same for a split function
 _PATIENCE = 3  # rounds without a gain that end a line
 _DISPLACED = (0.1, 0.3, 0.6)  # parts displaced, for each leaf, where a new line begins; lines take turns
 _REMEMBERED = 4  # lines that ended before
@@ -72,7 +73,7 @@ def refine(
     >>> found.log_potential > start.log_potential
     True
     """
-    model = _check(model, hierarchy, seconds, rounds)
+    _check(model, hierarchy, seconds, rounds)
     given = Found(hierarchy, model.log_potential(hierarchy))
     if model.n_leaves < 3:
         return given
@@ -155,11 +156,10 @@ class _Clock:
 class _Search:
     """The rounds of one model, compiled when made."""
 
-    def __init__(self, model: SplitModel | SplitFunction, hierarchy: Hierarchy) -> None:
+    def __init__(self, model: HierarchyModel, hierarchy: Hierarchy) -> None:
         self.model = model
-        self._regrafts = Regrafts(model)
+        self._regrafts = regrafts_of(model)
         self._advance = advancer(self._regrafts)
-        self._effort = _EFFORT if isinstance(model, SplitModel) else _PLAIN_EFFORT
         aligned = hierarchy.aligned_to(model.labels)
         tree, walk = self._regrafts.tree_of(aligned)
         self._advance(self._regrafts.data, tree, tree, walk, round_agenda(hierarchy.n_nodes, 0, 0), 0)
@@ -179,7 +179,7 @@ class _Search:
             kept.log_psi[:] = -np.inf  # whatever comes is better
         while not clock.is_up():
             walk.counts[WORK] = 0
-            if self._advance(self._regrafts.data, tree, kept, walk, agenda, self._effort):
+            if self._advance(self._regrafts.data, tree, kept, walk, agenda, self._regrafts.effort):
                 after = total(kept.log_psi)
                 if number or after == before:
                     break
@@ -203,32 +203,23 @@ class _Search:
         trellis = SparseTrellis.from_hierarchies(hierarchies, closed=self.model.n_leaves <= _MOST_CLOSED)
         passes = SparseHierarchyPasses(self.model, trellis, HierarchyConditions(self.model.labels))
         M = passes.maximum()
-        chosen, waiting = [], [passes.root] if M[-1] > -np.inf else []
-        while waiting:
-            cluster = waiting.pop()
-            left, right, values = passes.splits(cluster, M)
-            at = int(np.argmax(values))
-            chosen.append(int(trellis.offsets[cluster]) + at)
-            waiting += [int(part) for part in (left[at], right[at]) if trellis.sizes[part] > 1]
-        return trellis.hierarchy_of(np.array(chosen)) if chosen else None
+        if M[-1] == -np.inf:
+            return None
+        return trellis.hierarchy_of(passes.best_rows(M))
 
 
-def _check(
-    model: HierarchyModel, hierarchy: Hierarchy, seconds: float | None, rounds: int | None
-) -> SplitModel | SplitFunction:
-    if not isinstance(model, SplitModel | SplitFunction):
-        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
+def regrafts_of(model: HierarchyModel) -> Regrafts:
+    """The regrafts of a model, compiled if it is."""
+    return CompiledRegrafts(cast(SplitModel, model)) if model.is_compiled else MaskRegrafts(model)
+
+
+def _check(model: HierarchyModel, hierarchy: Hierarchy, seconds: float | None, rounds: int | None) -> None:
+    require_model(model, "hierarchies", all_known=True)
     if not isinstance(hierarchy, Hierarchy):
         raise TypeError(f"expected the hierarchy to start from, such as that of search.greedy, not {hierarchy!r}")
     require_binary(hierarchy)
-    if isinstance(model, SplitFunction):
-        require_masks(model.n_leaves)
     if seconds is None and rounds is None:
         raise ValueError("refine needs an end: give seconds, rounds, or both")
-    if seconds is not None and (
-        isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds >= 0
-    ):
-        raise ValueError(f"seconds is {seconds!r}; expected a time limit of at least 0, or None")
+    check_seconds(seconds)
     if rounds is not None and (isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0):
         raise ValueError(f"rounds is {rounds!r}; expected a whole number of at least 0, or None")
-    return model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +20,43 @@ from palmette.labels import check_labels
 from palmette.partition import Partition
 from palmette.posterior.tables import Table
 
-__all__ = ["Clusterer", "HierarchyClusterer"]
+__all__ = ["Clusterer", "HierarchyClusterer", "moments"]
 
 
 class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """Rows of X are the leaves. Subclasses say how to `fit`, and what `_distances` are."""
+    """Rows of X are the leaves. Subclasses say how to `_cluster` them, and what `_distances` are."""
 
     n_clusters: Any
     random_state: Any
 
-    @abstractmethod
+    _counts: ClassVar[bool] = False  # whether it finds a number of clusters itself, if n_clusters is None
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        # Every parameter as it was given, under its own name: what scikit-learn asks of an __init__.
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return False
+
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows of X."""
+        """Cluster the rows of X: (n, d), NaN where an entry is missing and the model knows gaps; (n, n) if precomputed.
+
+        `y` is not used, but by the loss "closest+triplet" of `UltrametricClustering`: a class for each row, or −1.
+        """
+        points = self._checked(X, missing=self._takes_gaps)
+        self._set_partition(self._cluster(points, self._check_n_clusters(len(points)), y))
+        return self
+
+    @abstractmethod
+    def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
+        """The flat clusters, k of them if k is not None; sets what else is fitted."""
 
     def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
         """(n,): the cluster of each row, ``fit(X, y).labels_``."""
@@ -80,7 +105,9 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
         self._leaf_labels = check_labels(_row_names(X), len(points))
         return points
 
-    def _check_n_clusters(self, n: int) -> int:
+    def _check_n_clusters(self, n: int) -> int | None:
+        if self.n_clusters is None and self._counts:
+            return None
         k = check_integer("n_clusters", self.n_clusters, 1)
         if k > n:
             raise ValueError(f"n_clusters is {k}, but n_samples={n}; give at most one cluster per row")
@@ -125,6 +152,18 @@ class HierarchyClusterer(Clusterer):
 
     def _distances(self) -> Floats:
         return self.hierarchy_.cophenetic()
+
+
+def moments(points: Floats) -> tuple[Floats, Floats]:
+    """(means, variances), (d,) each, of what is not NaN; the variance is 1 where a column says nothing on it.
+
+    >>> moments(np.array([[1.0, 5.0], [3.0, np.nan]]))
+    (array([2., 5.]), array([2., 1.]))
+    """
+    counts = (~np.isnan(points)).sum(axis=0)
+    means = np.nansum(points, axis=0) / np.maximum(counts, 1)
+    variances = np.nansum((points - means) ** 2, axis=0) / np.maximum(counts - 1, 1)
+    return means, np.where(variances > 0.0, variances, 1.0)
 
 
 def _row_names(X: Any) -> list[str] | None:

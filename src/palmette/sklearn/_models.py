@@ -10,14 +10,13 @@ from sklearn.utils import check_array
 from palmette import search
 from palmette.array_types import Floats
 from palmette.checks import check_integer
-from palmette.models import Correlation, CorrelationClusters, Model, Tempered
-from palmette.similarity import centred, linkages, to_distances
+from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
+from palmette.similarity import centred, likeness, linkages, to_distances
 from palmette.sklearn._base import Clusterer
 from palmette.sklearn._similarity import (
     OF_SIMILARITIES,
     bandwidth_of,
     gamma_of,
-    likeness,
     similarity_of,
     typical_bandwidth,
 )
@@ -65,10 +64,16 @@ class ModelClusterer(Clusterer):
             model,
             exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
             perplexity=self.perplexity,
-            hierarchies=linkages(likeness(model, points, self._is_precomputed), model.labels),
+            hierarchies=linkages(self._likeness(model, points), model.labels),
             progress=False,
             **options,
         )
+
+    def _likeness(self, model: Any, points: Floats) -> Floats:
+        # For the linkages that chosen clusters come from.
+        if isinstance(model, OF_SIMILARITIES):
+            return np.asarray(model.pairwise[0])
+        return points if self._is_precomputed else likeness(points, filled=isinstance(model, DirichletProcess))
 
     def _make_model(self, points: Floats) -> Any:
         maker = self._maker()

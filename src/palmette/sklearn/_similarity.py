@@ -9,10 +9,10 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_matrix, check_positive
-from palmette.models import Correlation, CorrelationClusters, Dasgupta, DirichletProcess
-from palmette.similarity import KINDS, distances, median_distance, of_points, standardised
+from palmette.models import Correlation, CorrelationClusters, Dasgupta
+from palmette.similarity import KINDS, distances, median_distance, of_points
 
-__all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "likeness", "similarity_of", "typical_bandwidth"]
+__all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "similarity_of", "typical_bandwidth"]
 
 
 OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
@@ -61,17 +61,3 @@ def bandwidth_of(gamma: Any) -> float:
     """
     checked = check_positive("gamma", gamma, ", or None for one that suits the rows")
     return float(np.sqrt(0.5) / np.sqrt(checked))
-
-
-def likeness(model: Any, points: Floats, is_precomputed: bool) -> Floats:
-    """(n, n): similarities, for the linkages that chosen clusters come from; minus distances if there are none.
-
-    The columns of a mixture are standardised first, with the mean for what is missing.
-    """
-    if isinstance(model, OF_SIMILARITIES):
-        return np.asarray(model.pairwise[0])
-    if is_precomputed:
-        return points
-    if isinstance(model, DirichletProcess):
-        points = np.nan_to_num(standardised(points), nan=0.0)
-    return -distances(points)

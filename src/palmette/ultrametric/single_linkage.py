@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel
 
-__all__ = ["membership_below", "merge_tree", "rising_order", "single_linkage", "where_they_meet"]
+__all__ = ["find_root", "membership_below", "merge_tree", "rising_order", "single_linkage", "where_they_meet"]
 
 _ROOT = np.int64(2**31 - 1) << 32  # a link number above all others: this vertex has not been linked
 _LOW = np.int64(2**32 - 1)
@@ -108,7 +108,7 @@ def single_linkage(n_vertices, sources, targets, order):
     merges = np.full(len(order), np.int32(-1))
     n_merges = np.int32(0)
     for edge in order:
-        x, y = _root(roots, sources[edge]), _root(roots, targets[edge])
+        x, y = find_root(roots, sources[edge]), find_root(roots, targets[edge])
         if x != y:
             if sizes[x] > sizes[y]:
                 x, y = y, x
@@ -128,7 +128,8 @@ def single_linkage(n_vertices, sources, targets, order):
 
 
 @inline
-def _root(roots, x):
+def find_root(roots, x):
+    """The vertex that stands for the tree of x in a union forest; the path to it is halved."""
     while roots[x] != x:
         roots[x] = roots[roots[x]]
         x = roots[x]

@@ -10,39 +10,20 @@ search passes by boxes of its own component, and by those that offer a later tie
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.array_types import Floats, Indices, Ints
-from palmette.ultrametric.kd_tree import DEPTH, Boxes, check_coordinates, pair_distances, push_halves, squared_distance
+from palmette.array_types import Floats, Indices
+from palmette.ultrametric.kd_tree import DEPTH, Boxes, push_halves, squared_distance
+from palmette.ultrametric.single_linkage import find_root
 
-__all__ = ["euclidean_spanning_tree", "join_boxes"]
-
-
-_NEIGHBOURS = 5  # listed for each point beforehand
-
-
-def euclidean_spanning_tree(points: npt.ArrayLike) -> tuple[Ints, Floats]:
-    """The tree over all points with the least Σ |x_i − x_j|: edges (N − 1, 2), i < j, and their lengths (N − 1,).
-
-    `points` has shape (N, d). Edges come by rising (length, i, j), and equal lengths are decided in the same order, so
-    there is one answer. It is exact, up to rounding. Memory is O(N d); time is about N log N in few dimensions and
-    approaches N² d in many.
-
-    >>> edges, lengths = euclidean_spanning_tree([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
-    >>> edges.tolist(), lengths.round(3).tolist()
-    ([[0, 2], [1, 2]], [1.0, 4.243])
-    """
-    checked = check_coordinates(points, "points")
-    boxes = Boxes.of(checked)
-    first, second = join_boxes(boxes, *boxes.nearest(min(_NEIGHBOURS, len(checked) - 1)))
-    lengths = pair_distances(checked, first, second)
-    rising = np.lexsort((second, first, lengths))
-    return np.stack((first, second), axis=1, dtype=np.int64)[rising], lengths[rising]
+__all__ = ["join_boxes"]
 
 
 def join_boxes(boxes: Boxes, neighbours: Indices, squares: Floats) -> tuple[Indices, Indices]:
-    """The two vertices of each edge of the spanning tree, the smaller one first; given `boxes.nearest(k)`.
+    """The two vertices of each edge of the tree with the least Σ |x_i − x_j|, the smaller first; from `boxes.nearest`.
+
+    Equal lengths are decided by (i, j), so there is one answer, however many neighbours are known. It is exact, up to
+    rounding. Memory is O(N d); time is about N log N in few dimensions and approaches N² d in many.
 
     >>> boxes = Boxes.of(np.array([[0.0], [3.0], [1.0]]))
     >>> [vertices.tolist() for vertices in join_boxes(boxes, *boxes.nearest(1))]
@@ -153,14 +134,6 @@ def _find_best(boxes, neighbours, squares, component, summary, used, partner, re
                 best[own], pairs[own, 0], pairs[own, 1] = square, q, found
 
 
-@inline
-def _root(component, p):
-    while component[p] != p:
-        component[p] = component[component[p]]
-        p = component[p]
-    return p
-
-
 @kernel
 def _join_all(order, points, ranges, low, high, neighbours, squares):
     # Pairs of places. component[p] is a place of the same component, the same for all of them when a round begins.
@@ -176,11 +149,11 @@ def _join_all(order, points, ranges, low, high, neighbours, squares):
         _find_best(boxes, neighbours, squares, component, summary, used, partner, reach, best, pairs)
         for c in range(n):
             if pairs[c, 0] >= 0:
-                x, y = _root(component, pairs[c, 0]), _root(component, pairs[c, 1])
+                x, y = find_root(component, pairs[c, 0]), find_root(component, pairs[c, 1])
                 if x != y:
                     component[max(x, y)] = min(x, y)
                     ends[joined, 0], ends[joined, 1] = pairs[c, 0], pairs[c, 1]
                     joined += 1
         for p in range(n):
-            component[p] = _root(component, p)
+            component[p] = find_root(component, p)
     return ends

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import Immutable, read_only
-from palmette.array_types import Floats, Indices
+from palmette.array_types import Floats, Indices, Ints
 from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
 from palmette.ultrametric.graph import Graph
@@ -20,7 +21,7 @@ from palmette.ultrametric.single_linkage import (
     where_they_meet,
 )
 
-__all__ = ["Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
+__all__ = ["Fitted", "Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
 
 
 _MOST_VERTICES = 20_000  # a matrix of all pairs takes 3.2 GB then
@@ -70,7 +71,7 @@ class Subdominant(Immutable):
         )
         return made
 
-    _links: npt.NDArray[np.int64]
+    _links: Ints
 
     @cached_property
     def values(self) -> Floats:
@@ -98,7 +99,7 @@ class Subdominant(Immutable):
         return self._tree[1]
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """How many vertices there are below each merge."""
         return read_only(self.child_sizes.sum(axis=1, dtype=np.int64))
 
@@ -121,16 +122,16 @@ class Subdominant(Immutable):
         """
         return np.append(self.altitudes, (np.inf, 0.0))[self.lca(x, y)]
 
-    def labels(self, k: int) -> npt.NDArray[np.int64]:
+    def membership(self, k: int) -> Ints:
         """The cluster of each vertex when the last merges are undone until k clusters are left, shape (N,).
 
-        >>> subdominant(Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])).labels(2)
+        >>> subdominant(Graph([[0, 1], [1, 2], [0, 2]], [4, 3, 6])).membership(2)
         array([0, 1, 1])
         """
         n, fewest = self.graph.n_vertices, self.graph.n_components
         if not fewest <= check_integer("k", k, 1) <= n:
             raise ValueError(f"k is {k}; {n} vertices in {fewest} components make {fewest} to {n} clusters")
-        membership: npt.NDArray[np.int64] = membership_below(self._links, n - k)
+        membership: Ints = membership_below(self._links, n - k)
         return membership
 
     @cached_property
@@ -139,7 +140,7 @@ class Subdominant(Immutable):
         if self.graph.n_components > 1:
             raise ValueError(
                 f"the graph has {self.graph.n_components} components and no hierarchy over all vertices; "
-                "take .hierarchies, one for each, or .labels(k)"
+                "take .hierarchies, one for each, or .membership(k)"
             )
         if self.graph.n_vertices == 1:
             return Hierarchy.from_clusters([], labels=self.graph.labels)
@@ -150,7 +151,7 @@ class Subdominant(Immutable):
         """One hierarchy for each component, in the order of their first vertices."""
         if self.graph.n_components == 1:
             return (self.hierarchy,)
-        component = self.labels(self.graph.n_components)
+        component = self.membership(self.graph.n_components)
         return tuple(self._restricted(np.flatnonzero(component == c)) for c in range(self.graph.n_components))
 
     def scatter(self, gradient: Floats) -> Floats:
@@ -169,7 +170,7 @@ class Subdominant(Immutable):
         number[self.graph.n_vertices + np.flatnonzero(inside)] = len(vertices) + np.arange(inside.sum())
         return Hierarchy.from_merges(number[self.children[inside]], names, self.altitudes[inside])
 
-    def _vertices(self, vertices: npt.ArrayLike, name: str) -> npt.NDArray[np.int32]:
+    def _vertices(self, vertices: npt.ArrayLike, name: str) -> Indices:
         given = np.asarray(vertices)
         if given.dtype.kind not in "iu":
             raise TypeError(f"{name} must hold the numbers of vertices, not {given.dtype}")
@@ -179,6 +180,33 @@ class Subdominant(Immutable):
 
     def __repr__(self) -> str:
         return f"Subdominant(<{self.graph.n_vertices} vertices, {self.graph.n_edges} edges>)"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """An ultrametric that was fitted to a graph, with its merges."""
+
+    subdominant: Subdominant
+    """The ultrametric, as the subdominant one of itself."""
+
+    @property
+    def ultrametric(self) -> Floats:
+        """The fitted distance of the two ends of each edge, shape (M,)."""
+        return self.subdominant.values
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The hierarchy over the vertices, with the fitted distances as heights."""
+        return self.subdominant.hierarchy
+
+    @property
+    def hierarchies(self) -> tuple[Hierarchy, ...]:
+        """One hierarchy for each component of the graph."""
+        return self.subdominant.hierarchies
+
+    def membership(self, k: int) -> Ints:
+        """The cluster of each vertex when the highest merges are undone until k clusters are left, shape (N,)."""
+        return self.subdominant.membership(k)
 
 
 def subdominant(graph: Graph, weights: npt.ArrayLike | None = None) -> Subdominant:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._extras import require
-from palmette.checks import check_beta
+from palmette.checks import check_beta, check_choice
 from palmette.hierarchy import Hierarchy
 from palmette.interop.torch.statistics import LINEAR_MODELS, LinearModel
 from palmette.models.split_model import require_binary
@@ -181,8 +181,7 @@ def _symmetric(s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _check(torch: Any, similarity: Any, beta: Any, model: Any) -> None:
-    if model not in LINEAR_MODELS:
-        raise ValueError(f"model is {model!r}; expected one of {', '.join(map(repr, LINEAR_MODELS))}")
+    check_choice("model", model, LINEAR_MODELS)
     if not isinstance(similarity, torch.Tensor):
         raise TypeError(f"similarity must be a torch.Tensor, not {type(similarity).__name__}")
     if not similarity.is_floating_point():

@@ -17,7 +17,6 @@ from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, CorrelationClusters, Dasgupta
 from palmette.partition import Partition
-from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
 
@@ -74,13 +73,7 @@ class _Correlation(LinearModel):
         return np.where(w < 0.0, counts, np.where(w > 0.0, -1.0, 0.0))
 
     def _expected(self, posterior: HierarchyPosterior) -> Floats:
-        trellis, probabilities = posterior._trellis, posterior._outside.copy()
-        probabilities[trellis.root] = 0.0
-        if isinstance(trellis, FullHierarchyPasses):
-            return trellis.pair_sums(probabilities)
-        words = np.ascontiguousarray(trellis.trellis.words, dtype="<u8").view(np.uint8)
-        members = np.unpackbits(words, axis=1, count=posterior.n_leaves, bitorder="little").astype(np.float64)
-        return np.asarray(members.T @ (members * probabilities[:, None]))
+        return posterior.expected_lca_depth()
 
     def _observed(self, clustering: Hierarchy) -> Floats:
         depths = np.zeros(clustering.n_nodes)

@@ -1,0 +1,21 @@
+"""A model of hierarchies on a trellis, full or sparse."""
+
+from typing import Any
+
+from palmette.models.split_model import HierarchyModel
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.hierarchies.protocol import HierarchyPasses
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
+from palmette.trellis import SparseTrellis
+
+__all__ = ["HierarchyConditions", "HierarchyPasses", "hierarchy_passes"]
+
+
+def hierarchy_passes(
+    model: HierarchyModel, trellis: SparseTrellis | None, conditions: HierarchyConditions, **options: Any
+) -> HierarchyPasses:
+    """The passes of a model on a sparse trellis, or over all hierarchies; `TrellisTooLarge` if these are too many."""
+    if trellis is None:
+        return FullHierarchyPasses(model, conditions, **options)
+    return SparseHierarchyPasses(model, trellis, conditions, **options)

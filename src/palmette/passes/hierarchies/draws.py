@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies.draws import draw_splits
-
-if TYPE_CHECKING:
-    from palmette.passes.hierarchies.full import FullHierarchyPasses
 
 __all__ = ["draw_masks"]
 
 
-def draw_masks(trellis: FullHierarchyPasses, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.uint32], Floats]:
+def draw_masks(tables: SplitTables, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.uint32], Floats]:
     """(size, n − 1) increasing masks of the clusters of two leaves or more of each draw; (size,) log potentials."""
-    n = trellis.n
+    n = tables.clusters.n
     log_potential = np.zeros(size)
     pending: list[list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]] = [[] for _ in range(n + 1)]
     if n > 1:
         pending[n].append((np.full(size, (1 << n) - 1, np.uint32), np.arange(size)))
     visited = []
-    with trellis.workers("drawing hierarchies", size * n) as workers:
-        kernel = trellis.specialised(draw_splits)
+    with tables.clusters.workers("drawing hierarchies", size * n) as workers:
+        kernel = tables.specialised(draw_splits)
         for k in range(n, 1, -1):
             if not pending[k]:
                 continue
@@ -39,7 +36,7 @@ def draw_masks(trellis: FullHierarchyPasses, Z: Floats, size: int, seed: int) ->
             starts = np.append(starts, len(cluster))
             left, gain = np.empty_like(cluster), np.empty(len(cluster))
             work = 4.0 * 2.0 ** (k - 1) + 50.0 * np.diff(starts)
-            fixed = (trellis.data, Z, np.uint64(seed), clusters, starts, draw)
+            fixed = (tables.data, Z, np.uint64(seed), clusters, starts, draw)
             workers.run(partial(kernel, *fixed, left, gain), work)
             log_potential += np.bincount(draw, gain, minlength=size)
             for part in (left, cluster ^ left):

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Floats, Masks
 from palmette.clusters import cluster_sizes
-from palmette.passes.hierarchies.potentials import Separable
+from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies import inside as general
 from palmette.recursions.hierarchies import separable as kernels
 from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
 from palmette.threads import Workers
-
-if TYPE_CHECKING:
-    from palmette.passes.hierarchies.full import FullHierarchyPasses
 
 __all__ = ["SEGMENT_LEAVES", "SeparablePasses"]
 
@@ -32,10 +28,11 @@ _SEGMENT = 1 << SEGMENT_LEAVES
 class SeparablePasses:
     """Inside, maximum and outside for log ψ = a(P) + b(|P|)·(u(L) + u(R)), more than nine leaves."""
 
-    def __init__(self, trellis: FullHierarchyPasses, data: Separable) -> None:
-        self._trellis = weakref.proxy(trellis)  # which holds this: a cycle would keep the tables alive
-        self._n = trellis.n
-        self._a, self._u, self._b = data
+    def __init__(self, tables: SplitTables) -> None:
+        self._tables = tables
+        self._clusters = tables.clusters
+        self._n = tables.clusters.n
+        self._a, self._u, self._b = tables.data
         middles = np.arange(1 << _MIDDLE, dtype=np.uint64)
         sizes = cluster_sizes(_MIDDLE)
         self._middles = middles[np.argsort(sizes, kind="stable")]
@@ -55,7 +52,7 @@ class SeparablePasses:
         Z = self._first_segment(0)
         table = np.empty(1 << self._n)
         self.n_unsafe = 0
-        with self._trellis.workers("summing hierarchies", self._total_work()) as workers:
+        with self._clusters.workers("summing hierarchies", self._total_work()) as workers:
             for k in range(2, self._n + 1):
                 self._slopes[k] = self._largest_slope(workers, Z, k)
                 self._tabulate(workers, Z, k, True, table)
@@ -69,23 +66,23 @@ class SeparablePasses:
         """log M of every cluster."""
         M = self._first_segment(1)
         table = np.empty(1 << self._n)
-        with self._trellis.workers("finding the best hierarchy", self._total_work()) as workers:
+        with self._clusters.workers("finding the best hierarchy", self._total_work()) as workers:
             for k in range(2, self._n + 1):
                 self._tabulate(workers, M, k, False, table)
                 masks = self._clusters_beyond_first_segment(k)
                 self._combine(workers, MAXIMUM, table, k, M)
                 M[masks] += self._a[masks]
-                if len(self._trellis.allowed):
-                    M[masks[self._trellis.allowed[masks] == 0]] = -np.inf
+                if len(self._tables.allowed):
+                    M[masks[self._tables.allowed[masks] == 0]] = -np.inf
         return M
 
     def outside(self, Z: Floats) -> tuple[Floats, Floats]:
         """μ(C), and ν(C) = Σ_P |P| · P(C occurs, with parent P); after an inside pass that was safe."""
         mu, nu, outer, sums, table = (np.zeros(1 << self._n) for _ in range(5))
         mu[-1] = 1.0
-        with self._trellis.workers("cluster probabilities", self._n * 3.0**self._n) as workers:
+        with self._clusters.workers("cluster probabilities", self._n * 3.0**self._n) as workers:
             for k in range(self._n, 1, -1):
-                masks = self._trellis.clusters_of_size(k)
+                masks = self._clusters.of_size(k)
                 masks = masks[mu[masks] > 0.0]
                 outer[masks] = mu[masks] * np.exp(-self._log_sums(Z, masks, k))
                 self._tabulate(workers, Z, k, True, table)
@@ -97,23 +94,23 @@ class SeparablePasses:
     def _first_segment(self, which: int) -> Floats:
         # The clusters of the nine lowest leaves have an empty top; the general kernel does those 512.
         V = np.full(1 << self._n, -np.inf)
-        V[:_SEGMENT] = self._trellis.solve(SEGMENT_LEAVES)[which]
+        V[:_SEGMENT] = self._tables.solve(SEGMENT_LEAVES)[which]
         V[1 << np.arange(self._n)] = 0.0
         return V
 
     def _clusters_beyond_first_segment(self, k: int) -> Masks:
-        masks: Masks = self._trellis.clusters_of_size(k)
+        masks: Masks = self._clusters.of_size(k)
         return masks[np.searchsorted(masks, _SEGMENT) :]
 
     def _log_sums(self, Z: Floats, masks: Masks, k: int) -> Floats:
         return Z[masks] - self._a[masks] - self._slopes[k] * k  # type: ignore[no-any-return]
 
     def _largest_slope(self, workers: Workers, V: Floats, k: int) -> float:
-        fixed = (self._trellis.sizes, self._u, V, self._b[k], k)
+        fixed = (self._clusters.sizes, self._u, V, self._b[k], k)
         return float(max(self._over_clusters(workers, lambda i, j: kernels.largest_slope(*fixed, i, j))))
 
     def _tabulate(self, workers: Workers, V: Floats, k: int, linear: bool, table: Floats) -> None:
-        fixed = (self._trellis.sizes, self._u, V, self._b[k], self._slopes[k] if linear else 0.0, k, linear)
+        fixed = (self._clusters.sizes, self._u, V, self._b[k], self._slopes[k] if linear else 0.0, k, linear)
         self._over_clusters(workers, lambda i, j: kernels.tabulate(*fixed, i, j, table))
 
     def _over_clusters(self, workers: Workers, call: Callable[[int, int], Any]) -> list[Any]:
@@ -144,17 +141,17 @@ class SeparablePasses:
         return 0.5 * 3.0**self._n + 4.0 * self._n * 2.0**self._n
 
     def _finish_sums(self, workers: Workers, k: int, masks: Masks, Z: Floats) -> None:
-        trellis = self._trellis
+        tables = self._tables
 
         def finish(first: int, last: int) -> int:
-            return int(kernels.finish_sums(self._a, self._slopes[k] * k, trellis.allowed, masks[first:last], Z))
+            return int(kernels.finish_sums(self._a, self._slopes[k] * k, tables.allowed, masks[first:last], Z))
 
         if sum(workers.run(finish, np.full(len(masks), 10.0))):
             unsafe = masks[np.isnan(Z[masks])]
-            kernel = trellis.specialised(general.inside_clusters)
-            trellis.over(workers, kernel, unsafe, 4.0 * 2.0**k, Z)
+            kernel = general.inside_clusters(tables.log_psi)
+            tables.run(workers, kernel, unsafe, 4.0 * 2.0**k, Z)
             self.n_unsafe += len(unsafe)
-        small = trellis.clusters_of_size(k)
+        small = self._clusters.of_size(k)
         small = small[: np.searchsorted(small, _SEGMENT)]
         small = small[Z[small] > -np.inf]
         self.n_unsafe += int((self._log_sums(Z, small, k) < math.log(kernels.SMALLEST_SUM)).sum())

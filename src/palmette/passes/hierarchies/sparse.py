@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from palmette.array_types import Floats, Ints
-from palmette.models.evaluate import split_log_potentials
-from palmette.models.split_function import SplitFunction
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.array_types import Floats, Ints, Words
+from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.passes.hierarchies.protocol import HierarchyPasses
 from palmette.passes.memory import check_memory, require_memory
 from palmette.progress import Progress
 from palmette.recursions.hierarchies import sparse as kernels
@@ -23,17 +21,16 @@ from palmette.trellis.hierarchies.sparse import SparseTrellis
 __all__ = ["SparseHierarchyPasses"]
 
 
-_MOST_MASKED = 63  # leaves in the bit mask of a split function
-
-
-class SparseHierarchyPasses:
+class SparseHierarchyPasses(HierarchyPasses):
     """The hierarchies of a sparse trellis that meet the conditions; clusters go by their numbers there."""
+
+    trellis: SparseTrellis
 
     def __init__(
         self,
         model: HierarchyModel,
         trellis: SparseTrellis,
-        conditions: HierarchyConditions,
+        conditions: HierarchyConditions | None = None,
         *,
         log_psi: Floats | None = None,
         max_memory: int | None = None,
@@ -43,7 +40,7 @@ class SparseHierarchyPasses:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis.aligned_to(model.labels)
-        self.conditions = conditions
+        self.conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
         self._max_memory = check_memory(max_memory)
         self._threads = check_threads(threads)
@@ -89,32 +86,12 @@ class SparseHierarchyPasses:
     @cached_property
     def log_psi(self) -> Floats:
         """(n_splits,): log ψ of every split; −inf where the conditions forbid it."""
-        values = self._tabulated() if self._given is None else self._given
+        values = self.model.split_log_potentials(self.trellis) if self._given is None else self._given
         if not self.conditions:
             return values
         allowed = self.conditions.allowed(self.sizes, self.shared)
         t = self.trellis
         return np.where(allowed[t.parent] & allowed[t.left] & allowed[t.right], values, -np.inf)
-
-    def _tabulated(self) -> Floats:
-        t, model = self.trellis, self.model
-        if isinstance(model, SplitModel):
-            sums = np.zeros((t.n_clusters, model.additive.shape[1]))
-            pairs = np.zeros((t.n_clusters, len(model.pairwise)))
-            kernels.statistics(self.n, t.words, t.sizes, *self._splits[1:], model.additive, model.pairwise, sums, pairs)
-            return split_log_potentials(model, t.sizes, sums, pairs, t.parent, t.left, t.right)
-        if isinstance(model, SplitFunction):
-            if self.n > _MOST_MASKED:
-                raise ValueError(
-                    f"a split function sees clusters as 64-bit masks: at most {_MOST_MASKED} leaves, not {self.n}; "
-                    f"write a SplitModel"
-                )
-            masks = t.words[:, 0].astype(np.int64)
-            return model.log_potentials(masks[t.left], masks[t.right])
-        tabulate = getattr(model, "split_log_potentials", None)
-        if tabulate is None:
-            raise TypeError(f"expected a model of hierarchies, such as palmette.models.Dasgupta, not {model!r}")
-        return np.asarray(tabulate(t))
 
     def with_sums(self, u: Floats) -> SparseHierarchyPasses:
         """The same splits, also those that the model forbids, with log ψ(L, R) = u(L) + u(R)."""
@@ -132,6 +109,10 @@ class SparseHierarchyPasses:
         M = np.empty(self.trellis.n_clusters)
         kernels.maximum(*self._splits, self.log_psi, M)
         return M
+
+    def best_rows(self, M: Floats) -> Ints:
+        """(n − 1,): the splits of the trellis that the best hierarchy is made of, given `maximum`."""
+        return np.array([self.trellis.offsets[cluster] + best for cluster, best in self.best_splits(M)], dtype=np.int64)
 
     def outside(self, Z: Floats) -> Floats:
         """(m,): the probability that each cluster occurs."""
@@ -153,16 +134,16 @@ class SparseHierarchyPasses:
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
-    def divergence(self, Z: Floats, other: Any, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         mu, share = self.probabilities(Z)
         t = self.trellis
         some = np.flatnonzero(share * mu[t.parent] > 0.0)
-        words = (t.words[side[some]] for side in (t.parent, t.left, t.right))
-        theirs = other.split_log_shares(*words, other_Z)
+        P, L, R = (t.words[side[some]] for side in (t.parent, t.left, t.right))
+        theirs = other.split_log_shares(P, L, R, other_Z)
         return float((mu[t.parent[some]] * share[some] * (np.log(share[some]) - theirs)).sum())
 
-    def split_log_shares(self, parent: Any, left: Any, right: Any, Z: Floats) -> Floats:
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent; −inf if it is not there."""
         at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (parent, left)))
         out = np.full(len(at), -np.inf)
@@ -188,12 +169,21 @@ class SparseHierarchyPasses:
         at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (union, as_words(lower, self.n))))
         return np.where(at >= 0, self.log_psi[at], -np.inf) if len(at) else np.empty(0)
 
-    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
-        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+    def pair_sums(self, values: Floats) -> Floats:
+        """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
+        out = self._pairs()
+        kernels.add_together(self.n, self.trellis.words, values, out)
+        return out + np.triu(out, 1).T
+
+    def _pairs(self) -> Floats:
         what = f"the matrix of all pairs of {self.n:,} leaves"
         require_memory(what, 8 * self.n**2, self._max_memory, "Ask for the clusters that matter")
+        return np.zeros((self.n, self.n))
+
+    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
         mu, share = self.probabilities(Z)
-        out = np.zeros((self.n, self.n))
+        out = self._pairs()
         t = self.trellis
         kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * t.sizes[t.parent] * share, out)
         out += out.T

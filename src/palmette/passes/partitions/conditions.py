@@ -20,9 +20,9 @@ Leaves = frozenset[int]
 
 @dataclass(frozen=True)
 class PartitionConditions:
-    """Required and forbidden clusters, groups that stay together, groups no two leaves of which are together.
+    """Required and forbidden clusters, groups that stay together, groups that are apart; a number of clusters.
 
-    All of them are conditions on single clusters: a partition meets them if and only if each of its clusters does.
+    All but the last are conditions on single clusters: a partition meets them if and only if each of its clusters does.
     (A leaf of a required cluster R is in some cluster, which may overlap R only by being R.)
     """
 
@@ -31,13 +31,15 @@ class PartitionConditions:
     forbidden: frozenset[Leaves] = frozenset()
     together: frozenset[Leaves] = frozenset()
     apart: frozenset[Leaves] = frozenset()
+    n_clusters: int | None = None
 
     def and_also(
         self,
-        require: Iterable[Cluster],
-        forbid: Iterable[Cluster],
-        together: Iterable[Cluster],
-        apart: Iterable[Cluster],
+        require: Iterable[Cluster] = (),
+        forbid: Iterable[Cluster] = (),
+        together: Iterable[Cluster] = (),
+        apart: Iterable[Cluster] = (),
+        n_clusters: int | None = None,
     ) -> PartitionConditions:
         """These conditions and more; `ImpossibleData` if two of them contradict each other."""
         index = leaf_index(self.labels)
@@ -56,11 +58,13 @@ class PartitionConditions:
             self.forbidden | read("forbid", forbid),
             _merged(self.together | read("together", together)),
             self.apart | read("apart", apart),
+            self.n_clusters if n_clusters is None else self._check_number(n_clusters),
         )
         conditions._check()
         return conditions
 
     def __bool__(self) -> bool:
+        """Whether there are conditions on single clusters."""
         return bool(self.required or self.forbidden or self.together or self.apart)
 
     @property
@@ -87,11 +91,13 @@ class PartitionConditions:
 
     def admit(self, clusters: list[Leaves]) -> bool:
         """Whether a partition into these clusters meets the conditions."""
+        if self.n_clusters not in (None, len(clusters)):
+            return False
         sizes = np.array([len(cluster) for cluster in clusters])
         return bool(self.allowed(sizes, lambda group: np.array([len(group & c) for c in clusters])).all())
 
     def phrase(self) -> str:
-        """`` given 2 required clusters and 1 group kept together``, or nothing."""
+        """`` into 3 clusters given 2 required clusters and 1 group kept together``, or nothing."""
         kinds = [
             (self.required, "required cluster"),
             (self.forbidden, "forbidden cluster"),
@@ -99,7 +105,17 @@ class PartitionConditions:
             (self.apart, "group kept apart"),
         ]
         parts = [f"{len(some)} {_plural(kind, len(some))}" for some, kind in kinds if some]
-        return f" given {' and '.join(parts)}" if parts else ""
+        into = "" if self.n_clusters is None else f" into {self.n_clusters} clusters"
+        return into + (f" given {' and '.join(parts)}" if parts else "")
+
+    def _check_number(self, n_clusters: int) -> int:
+        if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer):
+            raise TypeError(f"n_clusters is {n_clusters!r}; expected a whole number")
+        if not 1 <= n_clusters <= len(self.labels):
+            raise ImpossibleData(f"{len(self.labels)} leaves cannot be put into {n_clusters} clusters")
+        if self.n_clusters not in (None, n_clusters):
+            raise ImpossibleData(f"there are {self.n_clusters} clusters by an earlier condition, and not {n_clusters}")
+        return int(n_clusters)
 
     def _check(self) -> None:
         for group in self.required & self.forbidden:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette.array_types import Floats, Masks
 from palmette.models.cluster_model import PartitionModel
 from palmette.passes.partitions.conditions import PartitionConditions
-from palmette.passes.partitions.full import Choices, FullPartitionPasses
+from palmette.passes.partitions.draws import draw_memberships
+from palmette.passes.partitions.full import FullPartitionPasses
+from palmette.passes.partitions.protocol import Choices
 from palmette.trellis.counting import exact_count, stirling_numbers
 
 __all__ = ["CountedPartitionPasses"]
@@ -23,8 +26,9 @@ __all__ = ["CountedPartitionPasses"]
 class CountedPartitionPasses(FullPartitionPasses):
     """All partitions into k clusters; tables are (k, 2^(n−1)): row j for j clusters, of sets without the last leaf."""
 
-    def __init__(self, model: PartitionModel, conditions: PartitionConditions, n_clusters: int, **options: Any) -> None:
-        self.k = n_clusters
+    def __init__(self, model: PartitionModel, conditions: PartitionConditions, **options: Any) -> None:
+        assert conditions.n_clusters is not None
+        self.k = conditions.n_clusters
         super().__init__(model, conditions, **options)
 
     @property
@@ -40,7 +44,8 @@ class CountedPartitionPasses(FullPartitionPasses):
     def inside(self) -> Floats:
         """(k, 2^(n−1)): log Z_j of every set without the last leaf."""
         Z = self._no_cluster()
-        with self.workers(f"summing partitions into {self.k} clusters", self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
+        title = f"summing partitions into {self.k} clusters"
+        with self.clusters.workers(title, self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
             for j in range(1, self.k):
                 self.sum_layer(workers, j, Z[j - 1], Z[j])
         return Z
@@ -48,11 +53,11 @@ class CountedPartitionPasses(FullPartitionPasses):
     def maximum(self) -> Floats:
         """(k, 2^(n−1)): log M_j of every set without the last leaf."""
         M = self._no_cluster()
-        with self.workers("finding the best partition", self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
+        with self.clusters.workers("finding the best partition", self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
             for j in range(1, self.k):
-                self.max_first(M[j - 1], M[j])
-                if M.shape[1] > self.n_first:
-                    self.max_range(workers, M[j - 1], M[j], self.n_first)
+                self.segments.max_first(M[j - 1], M[j])
+                if M.shape[1] > self.segments.n_first:
+                    self.segments.max_range(workers, M[j - 1], M[j], self.segments.n_first)
         return M
 
     def _no_cluster(self) -> Floats:
@@ -72,7 +77,7 @@ class CountedPartitionPasses(FullPartitionPasses):
 
     def cluster_probabilities(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z_{k−1}(X ∖ C) / Z_k(X), the probability that each cluster occurs."""
-        self.require(self.memory_needed + (40 << self.n))
+        self.clusters.require(self.memory_needed + (40 << self.n))
         return self._probabilities(self._complete(Z, 1), self.log_partition(Z))
 
     def _complete(self, Z: Floats, taken: int) -> Floats:
@@ -81,7 +86,7 @@ class CountedPartitionPasses(FullPartitionPasses):
         if taken == self.k:
             out[0] = 0.0
         elif taken < self.k:
-            with self.workers("cluster probabilities", 0.5 * 3.0**self.n) as workers:
+            with self.clusters.workers("cluster probabilities", 0.5 * 3.0**self.n) as workers:
                 self.sum_layer(workers, self.k - taken, Z[self.k - taken - 1], out)
         return out
 
@@ -93,27 +98,29 @@ class CountedPartitionPasses(FullPartitionPasses):
     def choices(self, state: int, V: Floats) -> Choices:
         """The clusters that can be taken first, by increasing mask, what each leaves, and log ψ + V of that."""
         to_come = state >> self.n
-        clusters, left, values = super().choices(state & ((1 << self.n) - 1), V[to_come - 1])
+        clusters, left, values = self._choices_of(state & ((1 << self.n) - 1), V[to_come - 1])
         return clusters, left.astype(np.int64) + ((to_come - 1) << self.n), values
 
-    def totals(self, Z: Floats, sets: Masks, taken: int) -> Floats:
-        """log Z of these sets, left after `taken` clusters."""
-        return Z[self.k - taken][sets] if taken else np.full(len(sets), self.log_partition(Z))
+    def draw(self, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.uint8], Floats]:
+        """(size, n) memberships of exact draws, numbered by first appearance; (size,) log potentials."""
 
-    def rest(self, Z: Floats, taken: int) -> Floats:
-        """The table of log Z of what is left when one more cluster is taken after `taken`."""
-        return np.asarray(Z[self.k - taken - 1])
+        def totals(sets: Masks, taken: int) -> Floats:
+            return Z[self.k - taken][sets] if taken else np.full(len(sets), self.log_partition(Z))
+
+        return draw_memberships(
+            self.clusters, self.log_psi, totals, lambda taken: np.asarray(Z[self.k - taken - 1]), size, seed
+        )
 
     def count(self) -> int:
         """The number of partitions of non-zero potential, exactly."""
         most = stirling_numbers(self.n)[self.k]
-        return exact_count(self._count_modulo, most) if self.model.may_forbid or self.conditions else most
+        return exact_count(self._count_modulo, most) if self.model.may_forbid or self._conditions else most
 
     def _count_modulo(self, modulus: int) -> int:
         here = np.zeros(1 << self.n, dtype=np.uint64)
         here[0] = 1
         remainders = np.arange(1, 1 << (self.n - 1), dtype=np.uint32)
-        with self.workers("counting partitions", self.k * 3.0 ** (self.n - 1)) as workers:
+        with self.clusters.workers("counting partitions", self.k * 3.0 ** (self.n - 1)) as workers:
             for j in range(1, self.k + 1):
                 before, here = here, np.zeros_like(here)
                 masks = remainders if j < self.k else np.array([len(here) - 1], np.uint32)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.passes.all_clusters import SERIAL
-from palmette.passes.partitions.potentials import ClusterPotentials
+from palmette.passes.all_clusters import SERIAL, AllClusters
 from palmette.recursions.hierarchies.separable import LOW
 from palmette.recursions.partitions import full as flat
 from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
@@ -24,33 +23,41 @@ _SEGMENT_LEAVES = LOW + _MIDDLE
 _SEGMENT = 1 << _SEGMENT_LEAVES
 
 
-class SegmentPasses(ClusterPotentials):
-    """Tables of logarithms over sets of leaves, by mask: `rest` is what is known, `out` what is computed."""
+class SegmentPasses:
+    """Tables of logarithms over sets of leaves, by mask: `rest` is what is known, `out` what is computed.
 
-    #: Sets whose sum left the safe range so far and went to the kernel in log space.
-    n_unsafe = 0
+    `blocks` are groups of leaves, as masks, of which a cluster holds all or none.
+    """
+
+    def __init__(self, clusters: AllClusters, log_psi: Floats, blocks: list[int]) -> None:
+        self._sizes = clusters.sizes
+        self._log_psi = log_psi
+        self._blocks = blocks
+        self._n = clusters.n
+        #: Sets whose sum left the safe range so far and went to the kernel in log space.
+        self.n_unsafe = 0
 
     @property
     def n_first(self) -> int:
         """The sets below this one are done by one serial call, those from here on in segments."""
-        return 1 << (self.n if self.n <= SERIAL else _SEGMENT_LEAVES)
+        return 1 << (self._n if self._n <= SERIAL else _SEGMENT_LEAVES)
 
     def sum_first(self, rest: Floats, out: Floats) -> None:
         """out[S] = log Σ exp(log ψ(C) + rest[S ∖ C]) for 1 ≤ S < n_first; `rest` may be `out`."""
-        flat.sum_sets(self.log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
+        flat.sum_sets(self._log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
 
     def max_first(self, rest: Floats, out: Floats) -> None:
         """out[S] = max log ψ(C) + rest[S ∖ C] for 1 ≤ S < n_first; `rest` may be `out`."""
-        flat.max_sets(self.log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
+        flat.max_sets(self._log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
 
     def sum_range(self, workers: Workers, rest: Floats, out: Floats, first: int, least_size: int = 1) -> None:
         """out[S] = log Σ exp(log ψ(C) + rest[S ∖ C]) for n_first ≤ first ≤ S < len(out).
 
         Sets of fewer leaves than `least_size` are known to have none.
         """
-        steepest = max(self._slope(workers, self.log_psi[: len(out)]), self._slope(workers, rest))
+        steepest = max(self._slope(workers, self._log_psi[: len(out)]), self._slope(workers, rest))
         slope = steepest if np.isfinite(steepest) else 0.0  # so that no exponential exceeds 1
-        G = self._exponentials(workers, self.log_psi[: len(out)], slope)
+        G = self._exponentials(workers, self._log_psi[: len(out)], slope)
         Y = self._exponentials(workers, rest, slope)
         self._combine(workers, SUM, G, Y, out, first)
         del G, Y
@@ -58,7 +65,7 @@ class SegmentPasses(ClusterPotentials):
 
     def max_range(self, workers: Workers, rest: Floats, out: Floats, first: int) -> None:
         """out[S] = max log ψ(C) + rest[S ∖ C] for n_first ≤ first ≤ S < len(out)."""
-        self._combine(workers, MAXIMUM, self.log_psi, rest, out, first)
+        self._combine(workers, MAXIMUM, self._log_psi, rest, out, first)
 
     def _combine(
         self, workers: Workers, semiring: Semiring, clusters: Floats, rest: Floats, out: Floats, first: int
@@ -72,32 +79,31 @@ class SegmentPasses(ClusterPotentials):
         self, workers: Workers, slope: float, rest: Floats, out: Floats, first: int, least_size: int
     ) -> None:
         # Sums that are too small to be trusted are done again, one by one; most of them are of no partition at all.
-        sizes, sums = self.sizes[first:], out[first:]
+        sizes, sums = self._sizes[first:], out[first:]
         if sum(_in_slices(workers, len(sums), lambda i, j: flat.finish_segments(sizes, slope, i, j, sums))) == 0:
             return
         unsafe = first + np.flatnonzero(np.isnan(sums))
-        impossible = self._split_a_block(unsafe) | (self.sizes[unsafe] < least_size)
+        impossible = self._split_a_block(unsafe) | (self._sizes[unsafe] < least_size)
         out[unsafe[impossible]] = -np.inf
         masks = unsafe[~impossible].astype(np.uint32)
-        work = 2.0 * np.exp2(self.sizes[masks], dtype=np.float64)
-        workers.run(lambda i, j: flat.sum_sets(self.log_psi, rest, masks[i:j], out), work)
+        work = 2.0 * np.exp2(self._sizes[masks], dtype=np.float64)
+        workers.run(lambda i, j: flat.sum_sets(self._log_psi, rest, masks[i:j], out), work)
         self.n_unsafe += len(masks)
 
     def _split_a_block(self, sets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         # Leaves that must stay together are all left, or none of them is.
         split = np.zeros(len(sets), dtype=bool)
-        for block in self.conditions.blocks:
-            mask = self.find(block)
+        for mask in self._blocks:
             split |= ((sets & mask) != 0) & ((sets & mask) != mask)
         return split
 
     def _slope(self, workers: Workers, values: Floats) -> float:
-        slopes = _in_slices(workers, len(values), lambda i, j: flat.largest_slope(self.sizes, values, i, j))
+        slopes = _in_slices(workers, len(values), lambda i, j: flat.largest_slope(self._sizes, values, i, j))
         return float(max(slopes))
 
     def _exponentials(self, workers: Workers, values: Floats, slope: float) -> Floats:
         out = np.empty(len(values))
-        _in_slices(workers, len(values), lambda i, j: flat.tabulate(self.sizes, values, slope, i, j, out))
+        _in_slices(workers, len(values), lambda i, j: flat.tabulate(self._sizes, values, slope, i, j, out))
         return out
 
 

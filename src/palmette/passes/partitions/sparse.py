@@ -14,32 +14,31 @@ from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
 from palmette.passes.memory import check_memory, require_memory
 from palmette.passes.partitions.conditions import PartitionConditions
-from palmette.passes.partitions.full import Choices
+from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.progress import Progress
-from palmette.recursions.hierarchies.outside import add_pairs
 from palmette.recursions.partitions import sparse as kernels
 from palmette.recursions.partitions.draws import renumber
 from palmette.threads import Workers, check_threads
-from palmette.trellis.partitions.remainders import Paths, layered
+from palmette.trellis.partitions.paths import Paths, count_paths, layered
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["SparsePartitionPasses"]
 
 
-class SparsePartitionPasses:
+class SparsePartitionPasses(PartitionPasses):
     """All partitions into chosen clusters that meet the conditions; clusters and states go by their numbers.
 
     Leaves are numbered as in the model, whose labels may come in another order than the trellis's.
     """
 
+    trellis: PartitionTrellis
     start = 0
 
     def __init__(
         self,
         model: PartitionModel,
         trellis: PartitionTrellis,
-        conditions: PartitionConditions,
-        n_clusters: int | None = None,
+        conditions: PartitionConditions | None = None,
         *,
         max_memory: int | None = None,
         threads: int | None = None,
@@ -48,8 +47,7 @@ class SparsePartitionPasses:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis
-        self.conditions = conditions
-        self.k = n_clusters
+        self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
         self._max_memory = check_memory(max_memory)
         self._threads = check_threads(threads)
         self._progress = progress
@@ -58,8 +56,8 @@ class SparsePartitionPasses:
 
     @cached_property
     def _paths(self) -> Paths:
-        every = self.trellis.paths
-        return every if self.k is None else layered(*every, self.k)
+        every, k = self.trellis.paths, self._conditions.n_clusters
+        return every if k is None else layered(*every, k)
 
     @property
     def end(self) -> int:
@@ -79,8 +77,8 @@ class SparsePartitionPasses:
     @cached_property
     def log_psi(self) -> Floats:
         """(m,): log ψ of every cluster; −inf where the conditions forbid it."""
-        out = self.trellis.log_potentials(self.model)
-        return np.where(self.conditions.allowed(self.sizes, self.shared), out, -np.inf) if self.conditions else out
+        out = self.model.cluster_log_potentials(self.trellis)
+        return np.where(self._conditions.allowed(self.sizes, self.shared), out, -np.inf) if self._conditions else out
 
     def shared(self, leaves: Iterable[int]) -> Ints:
         """(m,): how many of these leaves each cluster holds."""
@@ -120,13 +118,23 @@ class SparsePartitionPasses:
         kernels.visits(*self._paths, self.log_psi, Z, reach, mu)
         return mu
 
-    def coclustering(self, probabilities: Floats) -> Floats:
-        """(n, n): Σ probabilities[C] over the clusters that hold both i and j; 1 on the diagonal."""
+    def together_table(self, mu: Floats) -> Floats:
+        """(m,): μ itself."""
+        return mu
+
+    def together(self, table: Floats, leaves: frozenset[int]) -> float:
+        """The probability that all of these leaves are in one cluster."""
+        if len(leaves) < 2:
+            return 1.0
+        return min(1.0, float(table[self.shared(leaves) == len(leaves)].sum()))
+
+    def coclustering(self, table: Floats) -> Floats:
+        """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
         what = f"the matrix of all pairs of {self.n:,} leaves"
         instead = "Ask together_probability([i, j]) for the pairs that matter"
         require_memory(what, 8 * self.n**2, self._max_memory, instead)
         out = np.zeros((self.n, self.n))
-        add_pairs(self.trellis.cluster_bounds, self.trellis.cluster_members, probabilities, out)
+        kernels.add_pairs(self.trellis.cluster_bounds, self.trellis.cluster_members, table, out)
         out = out[np.ix_(self._to_trellis, self._to_trellis)]
         np.fill_diagonal(out, 1.0)
         return np.minimum(out, 1.0, out=out)
@@ -154,8 +162,7 @@ class SparsePartitionPasses:
     def log_joint(self, clusters: list[int], Z: Floats) -> float:
         """log Σ over the partitions that have these disjoint clusters among theirs."""
         groups = [frozenset(self.members(cluster)) for cluster in clusters]
-        conditions = self.conditions.and_also(groups, (), (), ())
-        given = SparsePartitionPasses(self.model, self.trellis, conditions, self.k)
+        given = SparsePartitionPasses(self.model, self.trellis, self._conditions.and_also(require=groups))
         return given.log_partition(given.inside())
 
     def best_path(self, M: Floats) -> list[int] | None:
@@ -201,4 +208,4 @@ class SparsePartitionPasses:
 
     def count(self) -> int:
         """The number of partitions of non-zero potential, exactly."""
-        return kernels.count_paths(*self._paths, self.log_psi > -np.inf)
+        return count_paths(*self._paths, self.log_psi > -np.inf)

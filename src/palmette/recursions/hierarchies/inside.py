@@ -1,4 +1,4 @@
-"""Bottom-up passes for any model, in log space. All are templates over ``log_psi(data, P, L, R)``.
+"""Bottom-up passes for any model, in log space, over ``log_psi(data, P, L, R)``: templates but `inside_clusters`.
 
     Z(P) = Σ ψ(L, R) Z(L) Z(R)        M(P) = max ψ(L, R) M(L) M(R)        leaves: 1
 
@@ -15,7 +15,7 @@ import numpy as np
 from palmette._jit import inline
 from palmette.clusters import lowest_leaf
 from palmette.numeric import accumulate, largest
-from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
+from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets, walking
 
 __all__ = [
     "count_clusters",
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 log_psi: Any = None  # the model's, put in by `specialise`
+walk: Any = None  # put in by `walking`
 
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
@@ -43,32 +44,31 @@ def _logarithm_of(reference, total):
     return reference + math.log(total) if reference > -np.inf else -np.inf
 
 
-def inside_clusters(data, allowed, masks, Z):
-    """Z[P] for the listed clusters; those of their parts must be known."""
+def _add_splits(context, first, table, begin, end, tile, state):
+    # (r, t) with t e^r = Σ ψ(L, R) Z(L) Z(R) so far.
+    data, Z, P = context
+    for j in range(end):
+        L = first | table[j]
+        R = P ^ L
+        tile[j] = log_psi(data, P, L, R) + (Z[L] + Z[R])
+    return accumulate(tile, end, largest(tile, end), state[0], state[1]) if end > 0 else state
+
+
+def _inside_clusters(data, allowed, masks, Z):
     table = np.empty(TILE, np.uint64)
     tile = np.empty(TILE)
     for i in range(masks.size):
         P = np.uint64(masks[i])
         Z[P] = -np.inf
-        if not _is_allowed(allowed, P):
-            continue
-        lowest = lowest_leaf(P)
-        count, others = tabulate_subsets(P ^ lowest, table)
-        high = ZERO
-        reference = -np.inf
-        total = 0.0
-        while True:
-            size = count - 1 if high == others else count  # the last subset is P itself
-            for j in range(size):
-                L = lowest | high | table[j]
-                R = P ^ L
-                tile[j] = log_psi(data, P, L, R) + (Z[L] + Z[R])
-            if size > 0:
-                reference, total = accumulate(tile, size, largest(tile, size), reference, total)
-            if high == others:
-                break
-            high = next_subset(high, others)
-        Z[P] = _logarithm_of(reference, total)
+        if _is_allowed(allowed, P):
+            lowest = lowest_leaf(P)
+            reference, total = walk((data, Z, P), lowest, P ^ lowest, 0, 1, table, tile, (-np.inf, 0.0))
+            Z[P] = _logarithm_of(reference, total)
+
+
+def inside_clusters(log_psi: Any) -> Any:
+    """The kernel (data, allowed, masks, Z): Z[P] for the listed clusters; those of their parts must be known."""
+    return walking(_inside_clusters, _add_splits, log_psi=log_psi)
 
 
 def inside_blocks(data, allowed, blocks, Z):
@@ -125,7 +125,7 @@ def inside_blocks(data, allowed, blocks, Z):
 def max_blocks(data, allowed, blocks, M):
     """M[4H], M[4H+1], M[4H+2], M[4H+3] for the listed H > 0; those of all H' ⊊ H must be known, and M[0:4].
 
-    Four clusters that differ in leaves 0 and 1 share one walk over the splits {A, B} of H: nine values for eight loads.
+    The walk of `inside_blocks`, which needs tiles; maxima stay in registers without them.
     """
 
     def value(P, L, R):
@@ -163,7 +163,11 @@ def max_blocks(data, allowed, blocks, M):
 
 
 def solve_all(data, allowed, n, Z, M):
-    """Both tables for every cluster of n leaves, scoring each split once; for small problems."""
+    """Both tables for every cluster of n leaves, scoring each split once; for small problems.
+
+    The walk is written out: two recursions go along it, and a whole power of two of values is a whole number of
+    vectors.
+    """
     table = np.empty(TILE, np.uint64)
     tile = np.empty(TILE)
     Z[0] = M[0] = -np.inf
@@ -191,7 +195,7 @@ def solve_all(data, allowed, n, Z, M):
                     top = x if x > top else top
                     best = y if y > best else best
                 if size < count:
-                    tile[size] = -np.inf  # P itself adds nothing; a whole power of two is a whole number of vectors
+                    tile[size] = -np.inf  # P itself adds nothing
                 reference, total = accumulate(tile, count, top, reference, total)
                 if high == others:
                     break

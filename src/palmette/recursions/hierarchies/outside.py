@@ -1,4 +1,4 @@
-"""Top-down passes for any model. Templates over ``log_psi(data, P, L, R)``.
+"""Top-down passes for any model, over ``log_psi(data, P, L, R)``.
 
     μ(X) = 1,    μ(C) = Σ_{P ⊋ C} μ(P) ψ(C, P∖C) Z(C) Z(P∖C) / Z(P)
 
@@ -15,41 +15,43 @@ import numpy as np
 from palmette._jit import kernel, reduction
 from palmette.clusters import lowest_leaf
 from palmette.numeric import add_exponentials, exponential
-from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
+from palmette.recursions.subsets import TILE, ZERO, walking
 
-__all__ = ["add_pairs", "divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
+__all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
 
-log_psi: Any = None  # the model's, put in by `specialise`
+log_psi: Any = None  # the model's, put in by `walking`, as is the walk
+walk: Any = None
 other_log_psi: Any = None
 
 
-def gather_clusters(data, Z, log_weight, masks, out):
-    """out[C] = Σ_R exp(log ψ(C, R) + Z(C) + Z(R) + log_weight(C ∪ R)) for the listed C; R is disjoint from C.
+def _gather_tile(context, first, table, begin, end, tile, state):
+    data, Z, log_weight, C = context
+    for j in range(begin, end):
+        R = first | table[j]
+        P = C | R
+        tile[j - begin] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
+    return state + add_exponentials(tile, end - begin, 0.0)
 
-    With log_weight(P) = log μ(P) − Z(P) that is μ(C).
-    """
+
+def _gather_clusters(data, Z, log_weight, masks, out):
     table = np.empty(TILE, np.uint64)
     tile = np.empty(TILE)
     full = np.uint64(out.size - 1)
     for i in range(masks.size):
         C = np.uint64(masks[i])
         out[C] = 0.0
-        if Z[C] == -np.inf:
-            continue
-        count, others = tabulate_subsets(full ^ C, table)
-        high = ZERO
-        total = 0.0
-        while True:
-            first = 1 if high == ZERO else 0  # R = ∅ is no split
-            for j in range(first, count):
-                R = high | table[j]
-                P = C | R
-                tile[j - first] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
-            total += add_exponentials(tile, count - first, 0.0)
-            if high == others:
-                break
-            high = next_subset(high, others)
-        out[C] = total
+        if Z[C] > -np.inf:
+            out[C] = walk((data, Z, log_weight, C), ZERO, full ^ C, 1, 0, table, tile, 0.0)  # R = ∅ is no split
+
+
+def gather_clusters(log_psi: Any) -> Any:
+    """The kernel (data, Z, log_weight, masks, out), for the listed C, of
+
+    out[C] = Σ_R exp(log ψ(C, R) + Z(C) + Z(R) + log_weight(C ∪ R)),   R disjoint from C.
+
+    With log_weight(P) = log μ(P) − Z(P) that is μ(C).
+    """
+    return walking(_gather_clusters, _gather_tile, log_psi=log_psi)
 
 
 @reduction
@@ -62,57 +64,53 @@ def _add_weighted(log_p, gap, count):
     return total
 
 
-def entropy_clusters(data, Z, masks, out):
-    """out[i] = −Σ p log p over the splits of the i-th listed cluster, p = ψ(L, R) Z(L) Z(R) / Z(P)."""
+def _over_splits(context, masks, out):
+    # out[i]: what a walk over the splits of the i-th listed cluster comes to.
     table = np.empty(TILE, np.uint64)
-    log_p = np.empty(TILE)
+    tile = np.empty(TILE)
     for i in range(masks.size):
         P = np.uint64(masks[i])
         lowest = lowest_leaf(P)
-        count, others = tabulate_subsets(P ^ lowest, table)
-        high = ZERO
-        total = 0.0
-        while True:
-            size = count - 1 if high == others else count
-            for j in range(size):
-                L = lowest | high | table[j]
-                R = P ^ L
-                log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
-            total -= _add_weighted(log_p, log_p, size)
-            if high == others:
-                break
-            high = next_subset(high, others)
-        out[i] = total
+        out[i] = walk((context, P), lowest, P ^ lowest, 0, 1, table, tile, 0.0)
 
 
-def divergence_clusters(data, Z, other_data, other_Z, masks, out):
-    """out[i] = Σ p (log p − log q) over the splits of the i-th listed cluster; +inf where q = 0 < p."""
-    table = np.empty(TILE, np.uint64)
-    log_p, gap = np.empty(TILE), np.empty(TILE)
-    for i in range(masks.size):
-        P = np.uint64(masks[i])
-        lowest = lowest_leaf(P)
-        count, others = tabulate_subsets(P ^ lowest, table)
-        high = ZERO
-        total = 0.0
-        while True:
-            size = count - 1 if high == others else count
-            for j in range(size):
-                L = lowest | high | table[j]
-                R = P ^ L
-                log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
-                y = other_log_psi(other_data, P, L, R) + (other_Z[L] + other_Z[R])
-                gap[j] = log_p[j] - (y - other_Z[P]) if y > -np.inf and other_Z[P] > -np.inf else np.inf
-            total += _add_weighted(log_p, gap, size)
-            if high == others:
-                break
-            high = next_subset(high, others)
-        out[i] = total
+def _entropy_tile(context, first, table, begin, end, log_p, state):
+    (data, Z), P = context
+    for j in range(end):
+        L = first | table[j]
+        R = P ^ L
+        log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
+    return state - _add_weighted(log_p, log_p, end)
+
+
+def entropy_clusters(log_psi: Any) -> Any:
+    """The kernel ((data, Z), masks, out): out[i] = −Σ p log p over the splits of the i-th listed cluster.
+
+    p = ψ(L, R) Z(L) Z(R) / Z(P).
+    """
+    return walking(_over_splits, _entropy_tile, log_psi=log_psi)
+
+
+def _divergence_tile(context, first, table, begin, end, log_p, state):
+    (data, Z, other_data, other_Z), P = context
+    gap = np.empty(TILE)
+    for j in range(end):
+        L = first | table[j]
+        R = P ^ L
+        log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
+        y = other_log_psi(other_data, P, L, R) + (other_Z[L] + other_Z[R])
+        gap[j] = log_p[j] - (y - other_Z[P]) if y > -np.inf and other_Z[P] > -np.inf else np.inf
+    return state + _add_weighted(log_p, gap, end)
+
+
+def divergence_clusters(log_psi: Any, other_log_psi: Any) -> Any:
+    """The kernel ((data, Z, other_data, other_Z), masks, out): out[i] = Σ p (log p − log q), +inf where q = 0 < p."""
+    return walking(_over_splits, _divergence_tile, log_psi=log_psi, other_log_psi=other_log_psi)
 
 
 @kernel
 def pair_sums(values, first, last, out):
-    """out[i, j] = Σ values[C] over the clusters first ≤ C < last that hold both i and j, i < j."""
+    """out[i, j] = Σ values[C] over the clusters first ≤ C < last that hold both i and j, i ≤ j."""
     n = out.shape[0]
     members = np.empty(n, np.int64)
     for C in range(first, last):
@@ -123,15 +121,5 @@ def pair_sums(values, first, last, out):
                     members[size] = i
                     size += 1
             for x in range(size):
-                for y in range(x + 1, size):
+                for y in range(x, size):
                     out[members[x], members[y]] += values[C]
-
-
-@kernel
-def add_pairs(bounds, members, values, out):
-    """out[i, j] += values[c] for all pairs of leaves of each cluster c: members[bounds[c, 0] : bounds[c, 1]]."""
-    for c in range(values.size):
-        if values[c] != 0.0:
-            for x in range(bounds[c, 0], bounds[c, 1]):
-                for y in range(bounds[c, 0], bounds[c, 1]):
-                    out[members[x], members[y]] += values[c]

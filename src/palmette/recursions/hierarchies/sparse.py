@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import kernel
+from palmette.clusters import member_list
 from palmette.numeric import exponential, unit_draw
 
-__all__ = ["add_separated", "draw_splits", "find_splits", "inside", "maximum", "member_list", "outside", "statistics"]
+__all__ = ["add_separated", "add_together", "draw_splits", "inside", "maximum", "outside"]
 
 
 @kernel
@@ -109,49 +110,6 @@ def draw_splits(n, offsets, left, right, log_psi, Z, seed, out, log_potential, f
         log_potential[d] = total
 
 
-@inline
-def member_list(words, out):
-    """Fill `out` with the leaves of a bit set, increasing; return how many they are."""
-    count = 0
-    for w in range(words.size):
-        word = words[w]
-        while word != np.uint64(0):
-            lowest = word & (~word + np.uint64(1))
-            bit = 0
-            while (lowest >> np.uint64(bit)) != np.uint64(1):
-                bit += 1
-            out[count] = 64 * w + bit
-            count += 1
-            word ^= lowest
-    return count
-
-
-@kernel
-def statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
-    """Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up."""
-    one, two = np.empty(n, np.int64), np.empty(n, np.int64)
-    for p in range(sizes.size):
-        if p < n:
-            for c in range(additive.shape[1]):
-                sums[p, c] = additive[p, c]
-            continue
-        best = offsets[p]
-        for s in range(offsets[p], offsets[p + 1]):
-            if sizes[left[s]] * sizes[right[s]] < sizes[left[best]] * sizes[right[best]]:
-                best = s
-        for c in range(additive.shape[1]):
-            sums[p, c] = sums[left[best], c] + sums[right[best], c]
-        if pairwise.shape[0] == 0:
-            continue
-        m, k = member_list(words[left[best]], one), member_list(words[right[best]], two)
-        for c in range(pairwise.shape[0]):
-            total = 0.0
-            for x in range(m):
-                for y in range(k):
-                    total += pairwise[c, one[x], two[y]]
-            pairs[p, c] = pairs[left[best], c] + pairs[right[best], c] + total
-
-
 @kernel
 def add_separated(n, words, left, right, values, out):
     """out[i, j] += values[s] for every split s and every i on its left and j on its right."""
@@ -165,12 +123,12 @@ def add_separated(n, words, left, right, values, out):
 
 
 @kernel
-def find_splits(offsets, left, parents, lefts, out):
-    """out[i] = the split of parents[i] whose left part is lefts[i], −1 if it is not listed; left parts increase."""
-    for i in range(out.size):
-        out[i] = -1
-        if parents[i] >= 0 and lefts[i] >= 0:
-            a, b = offsets[parents[i]], offsets[parents[i] + 1]
-            at = a + np.searchsorted(left[a:b], lefts[i])
-            if at < b and left[at] == lefts[i]:
-                out[i] = at
+def add_together(n, words, values, out):
+    """out[i, j] += values[c] for every cluster c and every pair i ≤ j of its leaves."""
+    members = np.empty(n, np.int64)
+    for c in range(values.size):
+        if values[c] != 0.0:
+            m = member_list(words[c], members)
+            for x in range(m):
+                for y in range(x, m):
+                    out[members[x], members[y]] += values[c]

@@ -29,7 +29,7 @@ from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.numeric import accumulate, exponential, largest, logarithm
 from palmette.recursions.hierarchies.separable import SMALLEST_SUM
 from palmette.recursions.semirings import Semiring
-from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
+from palmette.recursions.subsets import TILE, ZERO, next_subset, walking
 
 __all__ = [
     "choice_values",
@@ -45,6 +45,7 @@ __all__ = [
 
 _U1, _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(i) for i in range(1, 9))
 
+walk: Any = None  # put in by `walking`
 add: Any = None  # a semiring's, put in by `specialise`
 multiply: Any = None
 zero: Any = None
@@ -64,51 +65,45 @@ def highest_leaf(mask):
 
 
 @inline
-def _tile(E, V, S, first, subsets, count, values):
-    # values[j] = E(C) + V(S ∖ C) for the clusters C = first ∪ subsets[j].
-    for j in range(count):
-        C = first | subsets[j]
-        values[j] = E[C] + V[S ^ C]
+def _fill(context, first, table, end, tile):
+    # E(C) + V(S ∖ C) for the clusters C = first ∪ table[j].
+    E, V, S = context
+    for j in range(end):
+        C = first | table[j]
+        tile[j] = E[C] + V[S ^ C]
 
 
-@kernel
-def sum_sets(E, V, masks, out):
-    """out[S] = log Σ exp(E[C] + V[S ∖ C]) for the listed sets; V may be `out` if the masks increase."""
-    subsets = np.empty(TILE, np.uint64)
-    values = np.empty(TILE)
+def _add_tile(context, first, table, begin, end, tile, state):
+    _fill(context, first, table, end, tile)
+    return accumulate(tile, end, largest(tile, end), state[0], state[1])
+
+
+def _sum_sets(E, V, masks, out):
+    subsets, values = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         S = np.uint64(masks[i])
         highest = highest_leaf(S)
-        count, others = tabulate_subsets(S ^ highest, subsets)
-        reference, total = -np.inf, 0.0
-        high = ZERO
-        while True:
-            _tile(E, V, S, highest | high, subsets, count, values)
-            reference, total = accumulate(values, count, largest(values, count), reference, total)
-            if high == others:
-                break
-            high = next_subset(high, others)
+        reference, total = walk((E, V, S), highest, S ^ highest, 0, 0, subsets, values, (-np.inf, 0.0))
         out[S] = reference + np.log(total) if total > 0.0 else reference
 
 
-@kernel
-def max_sets(E, V, masks, out):
-    """out[S] = max E[C] + V[S ∖ C] for the listed sets; V may be `out` if the masks increase."""
-    subsets = np.empty(TILE, np.uint64)
-    values = np.empty(TILE)
+def _best_tile(context, first, table, begin, end, tile, state):
+    _fill(context, first, table, end, tile)
+    return max(state, largest(tile, end))
+
+
+def _max_sets(E, V, masks, out):
+    subsets, values = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         S = np.uint64(masks[i])
         highest = highest_leaf(S)
-        count, others = tabulate_subsets(S ^ highest, subsets)
-        best = -np.inf
-        high = ZERO
-        while True:
-            _tile(E, V, S, highest | high, subsets, count, values)
-            best = max(best, largest(values, count))
-            if high == others:
-                break
-            high = next_subset(high, others)
-        out[S] = best
+        out[S] = walk((E, V, S), highest, S ^ highest, 0, 0, subsets, values, -np.inf)
+
+
+# (E, V, masks, out): out[S] = log Σ exp(E[C] + V[S ∖ C]), or the maximum, for the listed sets; V may be `out` if the
+# masks increase.
+sum_sets = walking(_sum_sets, _add_tile)
+max_sets = walking(_max_sets, _best_tile)
 
 
 @kernel

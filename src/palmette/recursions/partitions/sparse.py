@@ -11,34 +11,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import kernel
 from palmette.array_types import Floats, Ints
 from palmette.errors import TrellisTooLarge
 from palmette.numeric import exponential, unit_draw
+from palmette.trellis.partitions.paths import longest_paths
 
 __all__ = [
+    "add_pairs",
     "best_path",
-    "count_paths",
     "counts_by_number",
     "draw",
-    "fill_layers",
     "inside",
     "inside_by_number",
-    "is_closed",
-    "list_nodes",
-    "longest_paths",
     "maximum",
-    "number_layers",
-    "pack_clusters",
     "visits",
 ]
 
 
 _LARGEST_TABLE = 10**8  # numbers: 800 MB
 _LOWEST = -1.7e308  # a finite number to subtract where nothing is possible: −inf − (−inf) would be NaN
-_FITS_64_BITS = 43.0  # logarithms of counts below this leave room for rounding: log 2^63 = 43.7
 
 
 @kernel
@@ -148,20 +141,6 @@ def draw(offsets, cluster, following, log_e, Z, seed, bounds, members, membershi
 
 
 @kernel
-def longest_paths(offsets, following, length):
-    """length[s]: the largest number of clusters from s to the end, −1 if the end cannot be reached."""
-    end = offsets.size - 2
-    length[end] = 0
-    for k in range(end):
-        s = end - 1 - k
-        most = -1
-        for i in range(offsets[s], offsets[s + 1]):
-            if length[following[i]] >= 0:
-                most = max(most, 1 + length[following[i]])
-        length[s] = most
-
-
-@kernel
 def inside_by_number(offsets, cluster, following, log_e, rows, table):
     """table[rows[s] + k] = log Z of the paths from s that take exactly k clusters, 0 ≤ k < rows[s + 1] − rows[s]."""
     end = offsets.size - 2
@@ -207,157 +186,10 @@ def counts_by_number(offsets: Ints, cluster: Ints, following: Ints, log_e: Float
 
 
 @kernel
-def number_layers(offsets, following, number):
-    """number[s, j]: of the state "s, and j clusters to take", −1 if it is on no path from (0, k) to (end, 0).
-
-    Returns how many states and choices there are. `number` has shape (n_states, k + 1), and is all zeros at first.
-    """
-    end, k = offsets.size - 2, number.shape[1] - 1
-    number[end, 0] = 1
-    for r in range(end):
-        s = end - 1 - r
-        for i in range(offsets[s], offsets[s + 1]):
-            for j in range(k):
-                number[s, j + 1] |= number[following[i], j]
-    number[0, k] *= 2  # 1: can finish; 2: can finish and be reached
-    for s in range(end):
-        for i in range(offsets[s], offsets[s + 1]):
-            for j in range(k):
-                if number[s, j + 1] == 2 and number[following[i], j] == 1:
-                    number[following[i], j] = 2
-    states, choices = 0, 0
-    for s in range(end):
-        for i in range(offsets[s], offsets[s + 1]):
-            for j in range(k):
-                choices += number[s, j + 1] == 2 and number[following[i], j] == 2
-    for s in range(end + 1):
-        for j in range(k + 1):
-            reached = number[s, j] == 2
-            number[s, j] = states if reached else -1
-            states += reached
-    return states, choices
-
-
-@kernel
-def fill_layers(offsets, cluster, following, number, new_offsets, new_cluster, new_next):
-    """The choices between the states that `number_layers` found."""
-    choices = 0
-    for s in range(number.shape[0]):
-        for j in range(number.shape[1]):
-            if number[s, j] < 0:
-                continue
-            for i in range(offsets[s], offsets[s + 1]):
-                if number[following[i], j - 1] >= 0:
-                    new_cluster[choices] = cluster[i]
-                    new_next[choices] = number[following[i], j - 1]
-                    choices += 1
-            new_offsets[number[s, j] + 1] = choices
-
-
-@kernel
-def _count_modulo(offsets, cluster, following, possible, counts):
-    end = offsets.size - 2
-    counts[end] = 1
-    for k in range(end):
-        s = end - 1 - k
-        counts[s] = 0
-        for i in range(offsets[s], offsets[s + 1]):
-            if possible[cluster[i]]:
-                counts[s] += counts[following[i]]
-
-
-def count_paths(offsets: Ints, cluster: Ints, following: Ints, possible: npt.NDArray[np.bool_]) -> int:
-    """The exact number of paths all of whose clusters are possible.
-
-    >>> count_paths(np.array([0, 2, 3, 3]), np.array([2, 0, 1]), np.array([2, 1, 2]), np.ones(3, dtype=bool))
-    2
-    """
-    Z = np.empty(len(offsets) - 1)
-    inside(offsets, cluster, following, np.where(possible, 0.0, -np.inf), Z)
-    if Z[0] == -np.inf:
-        return 0
-    if Z[0] > _FITS_64_BITS:
-        return _count_large(offsets, cluster, following, possible)
-    counts = np.empty(len(Z), dtype=np.uint64)  # what cannot be reached may wrap around, and is not used
-    _count_modulo(offsets, cluster, following, possible, counts)
-    return int(counts[0])
-
-
-def _count_large(offsets: Ints, cluster: Ints, following: Ints, possible: npt.NDArray[np.bool_]) -> int:
-    # Integers of any length. A state's number is dropped at the lowest state that leads there: nobody needs it after.
-    n_states = len(offsets) - 1
-    kept = possible[cluster]
-    state = np.repeat(np.arange(n_states), np.diff(offsets))[kept]
-    onward = following[kept]
-    lowest = np.full(n_states, -1)
-    lowest[onward[::-1]] = state[::-1]  # the last one written stays
-    starts = np.searchsorted(state, np.arange(n_states + 1)).tolist()
-    ahead, needed_until = onward.tolist(), lowest.tolist()
-    counts = [0] * n_states
-    counts[-1] = 1
-    for s in range(n_states - 2, -1, -1):
-        choices = ahead[starts[s] : starts[s + 1]]
-        if s == 0 or needed_until[s] >= 0:
-            counts[s] = sum([counts[x] for x in choices])
-        for x in choices:
-            if needed_until[x] == s:
-                counts[x] = 0
-    return counts[0]
-
-
-@kernel
-def pack_clusters(bounds, members, position, rows, first):
-    """rows[i]: the positions of cluster i as set bits of 64-bit words; first[i]: the lowest of them."""
-    for i in range(bounds.shape[0]):
-        for x in range(bounds[i, 0], bounds[i, 1]):
-            p = position[members[x]]
-            rows[i, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
-            first[i] = min(first[i], p)
-
-
-@kernel
-def list_nodes(parents, starts, members, n):
-    """members[starts[v]], …: the leaves below node v of a hierarchy, increasing."""
-    filled = np.zeros(parents.size, np.int64)
-    for leaf in range(n):
-        v = leaf
-        while v >= 0:
-            members[starts[v] + filled[v]] = leaf
-            filled[v] += 1
-            v = parents[v]
-
-
-@kernel
-def is_closed(bounds, members, groups, grouped, keys, order, stamp):
-    """Whether y∖x is in the family for all x ⊂ y in it.
-
-    grouped[groups[i] : groups[i + 1]] are the clusters whose lowest leaf is i. keys[c] is a sum over the leaves of c,
-    so that of y∖x is a difference; order sorts them. stamp is scratch of one number per leaf, −1 at first.
-    """
-    ranked = keys[order]
-    for y in range(bounds.shape[0]):
-        whole = members[bounds[y, 0] : bounds[y, 1]]
-        for leaf in whole:
-            stamp[leaf] = y
-        for lowest in whole:
-            for g in range(groups[lowest], groups[lowest + 1]):
-                part = members[bounds[grouped[g], 0] : bounds[grouped[g], 1]]
-                if part.size == whole.size or not _all_stamped(part, stamp, y):
-                    continue
-                at = np.searchsorted(ranked, keys[y] - keys[grouped[g]])
-                if at == order.size:
-                    return False
-                rest = members[bounds[order[at], 0] : bounds[order[at], 1]]
-                stamp[part] = -1
-                if rest.size != whole.size - part.size or not _all_stamped(rest, stamp, y):
-                    return False
-                stamp[part] = y
-    return True
-
-
-@inline
-def _all_stamped(leaves, stamp, y):
-    for leaf in leaves:  # noqa: SIM110 – compiled
-        if stamp[leaf] != y:
-            return False
-    return True
+def add_pairs(bounds, members, values, out):
+    """out[i, j] += values[c] for all pairs of leaves of each cluster c: members[bounds[c, 0] : bounds[c, 1]]."""
+    for c in range(values.size):
+        if values[c] != 0.0:
+            for x in range(bounds[c, 0], bounds[c, 1]):
+                for y in range(bounds[c, 0], bounds[c, 1]):
+                    out[members[x], members[y]] += values[c]

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import Immutable, read_only
+from palmette._jit import kernel
 from palmette.array_types import Ints, Words
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels, leaf_index, leaf_numbers, name_leaves
-from palmette.recursions.hierarchies.sparse import find_splits
 from palmette.trellis.bit_sets import BitSets, as_words, from_words
 from palmette.trellis.counting import double_factorial
 from palmette.trellis.hierarchies.closing import all_splits, lowest_leaves
@@ -243,7 +243,7 @@ class SparseTrellis(Immutable):
     def find_splits(self, parent: Ints, left: Ints) -> Ints:
         """The numbers of the splits of these clusters with these left parts; −1 where there is none."""
         out = np.empty(len(parent), dtype=np.int64)
-        find_splits(self.offsets, self.left, parent, left, out)
+        _find_splits(self.offsets, self.left, parent, left, out)
         return out
 
     def holds(self, hierarchy: Hierarchy) -> bool:
@@ -271,3 +271,15 @@ class SparseTrellis(Immutable):
         return (
             f"SparseTrellis(<{self.n_leaves:,} leaves, {self.n_clusters:,} clusters, {self.n_splits:,} splits, {kind}>)"
         )
+
+
+@kernel
+def _find_splits(offsets, left, parents, lefts, out):
+    """out[i] = the split of parents[i] whose left part is lefts[i], −1 if it is not listed; left parts increase."""
+    for i in range(out.size):
+        out[i] = -1
+        if parents[i] >= 0 and lefts[i] >= 0:
+            a, b = offsets[parents[i]], offsets[parents[i] + 1]
+            at = a + np.searchsorted(left[a:b], lefts[i])
+            if at < b and left[at] == lefts[i]:
+                out[i] = at

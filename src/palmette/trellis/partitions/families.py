@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import kernel
+from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.hashing import empty_table, mix
 
@@ -19,7 +19,9 @@ __all__ = [
     "cluster_keys",
     "collect",
     "find_clusters",
+    "is_closed",
     "leaf_order",
+    "list_nodes",
     "ragged",
 ]
 
@@ -158,3 +160,51 @@ def _add_pairs(bounds: Ints, members: Indices, together: npt.NDArray[np.float64]
         for x in range(own.size):
             for y in range(x + 1, own.size):  # members increase: the upper triangle
                 together[own[x], own[y]] += 1.0 / (own.size - 1)
+
+
+@kernel
+def list_nodes(parents, starts, members, n):
+    """members[starts[v]], …: the leaves below node v of a hierarchy, increasing."""
+    filled = np.zeros(parents.size, np.int64)
+    for leaf in range(n):
+        v = leaf
+        while v >= 0:
+            members[starts[v] + filled[v]] = leaf
+            filled[v] += 1
+            v = parents[v]
+
+
+@kernel
+def is_closed(bounds, members, groups, grouped, keys, order, stamp):
+    """Whether y∖x is in the family for all x ⊂ y in it.
+
+    grouped[groups[i] : groups[i + 1]] are the clusters whose lowest leaf is i. keys[c] is a sum over the leaves of c,
+    so that of y∖x is a difference; order sorts them. stamp is scratch of one number per leaf, −1 at first.
+    """
+    ranked = keys[order]
+    for y in range(bounds.shape[0]):
+        whole = members[bounds[y, 0] : bounds[y, 1]]
+        for leaf in whole:
+            stamp[leaf] = y
+        for lowest in whole:
+            for g in range(groups[lowest], groups[lowest + 1]):
+                part = members[bounds[grouped[g], 0] : bounds[grouped[g], 1]]
+                if part.size == whole.size or not _all_stamped(part, stamp, y):
+                    continue
+                at = np.searchsorted(ranked, keys[y] - keys[grouped[g]])
+                if at == order.size:
+                    return False
+                rest = members[bounds[order[at], 0] : bounds[order[at], 1]]
+                stamp[part] = -1
+                if rest.size != whole.size - part.size or not _all_stamped(rest, stamp, y):
+                    return False
+                stamp[part] = y
+    return True
+
+
+@inline
+def _all_stamped(leaves, stamp, y):
+    for leaf in leaves:  # noqa: SIM110 – compiled
+        if stamp[leaf] != y:
+            return False
+    return True

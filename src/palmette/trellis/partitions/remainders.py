@@ -6,46 +6,25 @@ to the last is one partition.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._immutable import read_only
 from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.errors import TrellisTooLarge
 from palmette.hashing import empty_table, fill_table, slot_of
-from palmette.recursions.partitions.sparse import fill_layers, longest_paths, number_layers, pack_clusters
 from palmette.trellis.partitions.families import ragged
+from palmette.trellis.partitions.paths import Paths, frozen_paths, longest_paths, no_paths
 
-__all__ = ["Paths", "interval_paths", "layered", "remainder_paths"]
+__all__ = ["interval_paths", "remainder_paths"]
 
 
 _CHOICES = 20  # per remainder that is allowed
 _MOST_WORDS = 2**29  # of bit sets: 4 GB
-_LARGEST_TABLE = 10**8  # states × clusters still to take
 _ROOM = 1024  # remainders and choices at first
 _CHOICES_FULL, _REMAINDERS_FULL = 1, 2
-
-
-class Paths(NamedTuple):
-    """State s offers choices offsets[s] ≤ i < offsets[s + 1]: take choice_cluster[i], go on at choice_next[i] > s.
-
-    State 0 is the start, where all leaves remain; the last state is the end, where none does.
-    """
-
-    offsets: Ints  # (n_states + 1,)
-    choice_cluster: Ints  # (n_choices,)
-    choice_next: Ints  # (n_choices,)
-
-
-def _closed_for_writing(offsets: Ints, cluster: Ints | Indices, following: Ints) -> Paths:
-    return Paths(*(read_only(np.ascontiguousarray(x, dtype=np.int64)) for x in (offsets, cluster, following)))
-
-
-def _no_paths() -> Paths:
-    return _closed_for_writing(np.zeros(3, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def interval_paths(intervals: Ints, n: int) -> Paths:
@@ -58,7 +37,7 @@ def interval_paths(intervals: Ints, n: int) -> Paths:
     """
     order = np.lexsort((intervals[:, 1], intervals[:, 0]))
     offsets = np.searchsorted(intervals[order, 0], np.arange(n + 2))
-    return _closed_for_writing(offsets, order, intervals[order, 1])
+    return frozen_paths(offsets, order, intervals[order, 1])
 
 
 def remainder_paths(bounds: Ints, members: Indices, order: Ints, max_remainders: int) -> Paths:
@@ -74,7 +53,7 @@ def remainder_paths(bounds: Ints, members: Indices, order: Ints, max_remainders:
         _refuse(m, n, "do not fit into 4 GB as bit sets")
     rows = np.zeros((m, (n + 63) // 64), dtype=np.uint64)
     first = np.full(m, n, dtype=np.int64)
-    pack_clusters(bounds, members, np.argsort(order), rows, first)
+    _pack_clusters(bounds, members, np.argsort(order), rows, first)
     grouped = np.lexsort((bounds[:, 1] - bounds[:, 0], first))
     groups = np.searchsorted(first[grouped], np.arange(n + 1))
     return _in_order(n, *_discover(n, rows, groups, grouped, max_remainders))
@@ -123,6 +102,16 @@ def _table_of(rows: Words, count: int) -> Ints:
     table = empty_table(len(rows))
     fill_table(rows, count, table)
     return table
+
+
+@kernel
+def _pack_clusters(bounds, members, position, rows, first):
+    """rows[i]: the positions of cluster i as set bits of 64-bit words; first[i]: the lowest of them."""
+    for i in range(bounds.shape[0]):
+        for x in range(bounds[i, 0], bounds[i, 1]):
+            p = position[members[x]]
+            rows[i, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
+            first[i] = min(first[i], p)
 
 
 @kernel
@@ -180,7 +169,7 @@ def _in_order(n: int, first: Ints, offsets: Ints, choices: Indices) -> Paths:
     # Numbered by first position, so that next > state; without dead ends.
     order = np.argsort(first, kind="stable")
     if first[order[-1]] < n:
-        return _no_paths()
+        return no_paths()
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     sizes = np.diff(offsets)[order]
@@ -193,37 +182,8 @@ def _in_order(n: int, first: Ints, offsets: Ints, choices: Indices) -> Paths:
 
 def _without(dead: npt.NDArray[np.bool_], state: Ints, cluster: Indices, following: Ints) -> Paths:
     if dead[0]:
-        return _no_paths()
+        return no_paths()
     kept = ~dead[following]
     number = np.cumsum(~dead) - 1
     offsets = np.searchsorted(number[state[kept]], np.arange(number[-1] + 2))
-    return _closed_for_writing(offsets, cluster[kept], number[following[kept]])
-
-
-def layered(offsets: Ints, cluster: Ints, following: Ints, k: int) -> Paths:
-    """The paths that take exactly k clusters: states are (state, number of clusters still to take).
-
-    The numbers of the clusters stay. Without such a path there are two states and no choices.
-
-    >>> whole_or_singletons = np.array([0, 2, 3, 3]), np.array([2, 0, 1]), np.array([2, 1, 2])
-    >>> layered(*whole_or_singletons, k=2).choice_cluster
-    array([0, 1])
-    """
-    n_states = len(offsets) - 1
-    if n_states * (k + 1) > _LARGEST_TABLE:
-        raise TrellisTooLarge(
-            f"paths of exactly {k:,} clusters need a table of {n_states:,} remainders × {k + 1:,}; at most "
-            f"{_LARGEST_TABLE:,} entries are possible. Ask for fewer clusters, or give a smaller trellis"
-        )
-    number = np.zeros((n_states, max(k, 0) + 1), dtype=np.int32)
-    n_layered, n_choices = number_layers(offsets, following, number)
-    if n_layered == 0:
-        return _no_paths()
-    if n_choices > _LARGEST_TABLE:
-        raise TrellisTooLarge(
-            f"paths of exactly {k:,} clusters need {n_choices:,} choices; at most {_LARGEST_TABLE:,} are possible. "
-            f"Ask for fewer clusters, or give a smaller trellis"
-        )
-    new = np.zeros(n_layered + 1, np.int64), np.empty(n_choices, np.int64), np.empty(n_choices, np.int64)
-    fill_layers(offsets, cluster, following, number, *new)
-    return _closed_for_writing(*new)
+    return frozen_paths(offsets, cluster[kept], number[following[kept]])

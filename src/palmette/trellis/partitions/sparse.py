@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from palmette._immutable import Immutable, read_only
-from palmette.array_types import Floats, Indices, Ints
+from palmette.array_types import Indices, Ints
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels, leaf_index, leaf_numbers, read_clusters
-from palmette.models.cluster_model import ClusterModel, PartitionModel
-from palmette.models.evaluate import node_log_potentials
 from palmette.partition import Partition
-from palmette.recursions.partitions.sparse import count_paths, is_closed, list_nodes
 from palmette.trellis.partitions.families import (
     Keys,
     as_bounds,
     cluster_keys,
     collect,
     find_clusters,
+    is_closed,
     leaf_order,
+    list_nodes,
     ragged,
 )
-from palmette.trellis.partitions.remainders import Paths, interval_paths, remainder_paths
+from palmette.trellis.partitions.paths import Paths, count_paths
+from palmette.trellis.partitions.remainders import interval_paths, remainder_paths
 
 __all__ = ["PartitionTrellis"]
 
@@ -308,23 +308,18 @@ class PartitionTrellis(Immutable):
         stamp = np.full(self.n_leaves, -1)
         return bool(is_closed(self.cluster_bounds, self.cluster_members, groups, grouped, *self._keys[1:], stamp))
 
-    def log_potentials(self, model: PartitionModel) -> Floats:
-        """log ψ of every cluster, shape (n_clusters,); the model's leaves may come in another order."""
-        if not isinstance(model, PartitionModel):
-            raise TypeError(f"a partition trellis needs a model of partitions, not a {type(model).__name__}")
-        order = align_labels(self.labels, model.labels)
-        if self.hierarchy is not None and isinstance(model, ClusterModel):
-            same = model.labels == self.labels
-            values = node_log_potentials(model, self.hierarchy if same else self.hierarchy.aligned_to(model.labels))
-            return np.concatenate((values[np.argsort(order)], values[self.n_leaves :]))
-        renumbered = np.argsort(order)[self.cluster_members]
-        values = np.empty(self.n_clusters)
-        for first, last in self._slices():
+    def listings(self) -> Iterator[tuple[slice, Ints, Indices]]:
+        """All clusters, many at a time: their numbers, and the offsets and members as a model takes them.
+
+        >>> [(offsets, members) for _, offsets, members in PartitionTrellis.from_clusters([{2, 0}, {1}]).listings()]
+        [(array([0, 2, 3]), array([0, 2, 1], dtype=int32))]
+        """
+        ends = np.cumsum(self.sizes)
+        inner = np.searchsorted(ends, np.arange(_AT_A_TIME, ends[-1:].sum(), _AT_A_TIME))
+        for first, last in itertools.pairwise(np.unique([0, *inner, self.n_clusters]).tolist()):
             sizes = self.sizes[first:last]
-            offsets = np.concatenate(([0], np.cumsum(sizes)))
-            members = renumbered[ragged(self.cluster_bounds[first:last, 0], sizes)]
-            values[first:last] = model.log_potentials(offsets, members)
-        return values
+            members = self.cluster_members[ragged(self.cluster_bounds[first:last, 0], sizes)]
+            yield slice(first, last), np.concatenate(([0], np.cumsum(sizes))), members
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = (self.leaf_order, self.cluster_bounds, self.cluster_members, self.paths, self.hierarchy)
@@ -346,11 +341,6 @@ class PartitionTrellis(Immutable):
 
     def _find(self, sizes: Ints, leaves: Ints) -> Ints:
         return find_clusters(self._keys, self.cluster_bounds, self.cluster_members, sizes, leaves)
-
-    def _slices(self) -> Iterator[tuple[int, int]]:
-        ends = np.cumsum(self.sizes)
-        inner = np.searchsorted(ends, np.arange(_AT_A_TIME, ends[-1:].sum(), _AT_A_TIME))
-        return itertools.pairwise(np.unique([0, *inner, self.n_clusters]).tolist())
 
 
 def _membership(partition: Partition, labels: tuple[str, ...]) -> Ints:

@@ -21,6 +21,7 @@ import numpy as np
 
 from palmette._jit import inline, kernel, reduction, specialise, specialise_inline
 from palmette.array_types import Floats
+from palmette.checks import check_positive
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.subdominant import Subdominant
@@ -45,8 +46,7 @@ class Dasgupta(Loss):
     slope: float = 5.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.slope) and self.slope > 0):
-            raise ValueError(f"slope is {self.slope}; give a positive number")
+        check_positive("slope", self.slope)
 
     def check(self, graph: Graph) -> None:
         """Weights that are 0 would make the loss infinite."""

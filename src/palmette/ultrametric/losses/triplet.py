@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel
 from palmette.array_types import Floats
-from palmette.checks import as_integers
+from palmette.checks import as_integers, check_non_negative
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.single_linkage import where_they_meet
@@ -19,37 +19,35 @@ __all__ = ["Triplet"]
 class Triplet(Loss):
     """mean over triplets (ref, pos, neg) of max(0, margin + d(ref, pos) − d(ref, neg)).
 
-    `labels` has one whole number per vertex: its class, or −1 where that is not known. `ref` and `pos` are two vertices
-    of one class, `ref` the one with the lower number, and `neg` is any vertex of another class.
+    `classes` has one whole number per vertex: its class, or −1 where that is not known. `ref` and `pos` are two
+    vertices of one class, `ref` the one with the lower number, and `neg` is any vertex of another class.
 
     No list of triplets is made: L vertices with a class take O(L² log L) time and O(L) memory, not O(L³).
     """
 
-    def __init__(self, labels: npt.ArrayLike, margin: float = 1.0) -> None:
-        classes = as_integers(labels, "labels")
-        if classes.ndim != 1:
-            raise ValueError(f"labels has shape {classes.shape}; give one class per vertex, −1 where it is not known")
-        if not (np.isfinite(margin) and margin >= 0):
-            raise ValueError(f"margin is {margin}; give a number of at least 0")
-        self._n_vertices = len(classes)
-        known = np.flatnonzero(classes >= 0)
-        order = known[np.argsort(classes[known], kind="stable")]  # by class, then by number
-        _, sizes = np.unique(classes[order], return_counts=True)
+    def __init__(self, classes: npt.ArrayLike, margin: float = 1.0) -> None:
+        numbers = as_integers(classes, "classes")
+        if numbers.ndim != 1:
+            raise ValueError(f"classes has shape {numbers.shape}; give one class per vertex, −1 where it is not known")
+        self._n_vertices = len(numbers)
+        known = np.flatnonzero(numbers >= 0)
+        order = known[np.argsort(numbers[known], kind="stable")]  # by class, then by number
+        _, sizes = np.unique(numbers[order], return_counts=True)
         self._vertices = order.astype(np.int32)
         self._ends = np.repeat(np.cumsum(sizes), sizes)  # where the class of each ends, and where it begins
         self._begins = self._ends - np.repeat(sizes, sizes)
-        self.margin = float(margin)
+        self.margin = check_non_negative("margin", margin)
         self.n_triplets = int((sizes * (sizes - 1) // 2 * (len(order) - sizes)).sum())
         if self.n_triplets == 0:
             raise ValueError(
-                f"labels make no triplet: {len(known)} vertices have a class, in {len(sizes)} classes; "
+                f"classes make no triplet: {len(known)} vertices have a class, in {len(sizes)} classes; "
                 "give two vertices of one class and one of another"
             )
 
     def check(self, graph: Graph) -> None:
         """There must be one class per vertex, and every two vertices must meet."""
         if graph.n_vertices != self._n_vertices:
-            raise ValueError(f"labels has {self._n_vertices} entries, but the graph has {graph.n_vertices} vertices")
+            raise ValueError(f"classes has {self._n_vertices} entries, but the graph has {graph.n_vertices} vertices")
         if graph.n_components > 1:
             raise ValueError(f"triplets need a connected graph, and this one has {graph.n_components} components")
 

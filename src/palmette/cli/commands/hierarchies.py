@@ -1,0 +1,92 @@
+"""``palmette hierarchies``: the posterior over the hierarchies of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+import palmette as pal
+from palmette.cli.options import answer_options, draws_option, output_options, posterior_options
+from palmette.cli.reading.problem import Problem, check_temperature, load
+from palmette.cli.telling.answers import HierarchyAnswers, check_answers
+from palmette.cli.telling.exactness import infer_hierarchies, note
+from palmette.cli.telling.files import Files
+from palmette.cli.telling.summary import in_numbers
+from palmette.cli.telling.text import percent
+from palmette.defaults import DEFAULTS
+
+__all__ = ["hierarchies"]
+
+_NAMES = {
+    "dasgupta": "Dasgupta's cost",
+    "correlation": "hierarchical correlation clustering",
+    "sum-of-squares": "sums of squares",
+}
+
+
+@click.command()
+@posterior_options(list(_NAMES))
+@click.option("--coverage", is_flag=True, help="Sparse trellis: estimate the share of the posterior that it misses.")
+@answer_options
+@draws_option("Exact draws")
+@output_options("newick", "table", "nexus", "plot", "report")
+def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
+    """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
+
+    Every hierarchy gets a probability from a model; what is printed are sums over all of them, exactly, up to some
+    twenty leaves. Beyond, they are over a sparse trellis: many hierarchies around good ones.
+
+    \b
+    dasgupta         similar leaves should part late, in small clusters
+    correlation      similarity minus its mean: attraction should not be cut, repulsion not be kept
+    sum-of-squares   clusters should be tight around their means
+
+    Examples (`palmette demo --data` writes the files):
+
+    \b
+    palmette hierarchies worlds.csv --class kind --model sum-of-squares --perplexity 20
+    palmette hierarchies languages.csv --precomputed similarity --class family --beta 4 --report languages.html
+    palmette hierarchies worlds.csv --class kind --newick best.nwk --table clusters.csv --plot tree.png --json
+    """
+    check_answers(options)
+    files = Files.of(options, file)
+    beta = check_temperature(options["beta"], options["perplexity"])
+    problem = load(file, options, model)
+    made, likeness, words = _model(problem, beta)
+    posterior = infer_hierarchies(made, likeness, options)
+    if not (posterior.is_exact or options["coverage"]):
+        note("--coverage estimates how much is not in the trellis.", options["quiet"])
+    missed = _missed(posterior, options["seed"]) if options["coverage"] else None
+    found_beta = posterior.model.beta  # type: ignore[attr-defined]
+    extra = {"model": {"name": model, "beta": found_beta}, "missed": None if missed is None else vars(missed)}
+    lines = _lines(problem, posterior, f"{_NAMES[model]}{words}, β = {found_beta:.6g}", missed)
+    HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
+
+
+def _model(problem: Problem, beta: float) -> tuple[Any, Any, str]:
+    # The model, how alike leaves are (for linkages), and what is to be said of it.
+    if problem.model == "sum-of-squares":
+        points = problem.points()
+        return pal.models.SumOfSquares(points, beta, labels=problem.labels), pal.similarity.likeness(points), ""
+    if problem.model == "correlation":
+        affinity, centre = problem.affinity()
+        words = f" of similarities minus {centre:.4g}"
+        return pal.models.Correlation(affinity, beta, labels=problem.labels), problem.similarity, words
+    return pal.models.Dasgupta(problem.similarity, beta, labels=problem.labels), problem.similarity, ""
+
+
+def _missed(posterior: pal.HierarchyPosterior, seed: int) -> pal.Estimate:
+    chosen, most = posterior.trellis, DEFAULTS.max_clusters
+    most = most if chosen is None else min(most, 2 * chosen.n_clusters)
+    return pal.search.uncovered(posterior, rng=seed, n_draws=200, max_clusters=most)
+
+
+def _lines(problem: Problem, posterior: Any, model: str, missed: pal.Estimate | None) -> Iterator[str]:
+    yield problem.described
+    yield f"Model: {model}"
+    yield in_numbers(posterior, "hierarchies")
+    if missed is not None:
+        about = "exactly" if missed.kind == "exact" else "at least about"
+        yield f"The trellis misses {about} {percent(missed.value)} of the posterior over all hierarchies."

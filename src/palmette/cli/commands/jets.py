@@ -1,0 +1,188 @@
+"""``palmette jets simulate | infer | compare``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from palmette.batch import Results
+from palmette.cli.options import stack
+from palmette.cli.telling.exactness import progress
+from palmette.cli.telling.results import finite
+from palmette.defaults import DEFAULTS
+from palmette.jets import SEARCHES, Comparison, Writer, compare, infer, stream
+from palmette.progress import Progress
+from palmette.simulate import ginkgo
+
+__all__ = ["jets"]
+
+_AT_A_TIME = 8192  # jets simulated at a time
+
+
+@click.group()
+def jets() -> None:
+    """Particle jets: simulate them, infer their histories, compare what algorithms find."""
+
+
+_quiet_option = click.option("--quiet", is_flag=True, help="No progress bar.")
+_seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+_law_options = stack(
+    click.option("--rate", type=float, help="λ of the splits; a simulated file knows it."),
+    click.option("--t-cut", type=float, help="Mass² at which showers stop; a simulated file knows it."),
+    click.option("--root-rate", type=float, help="λ of the first split, if it is another (symmetric only)."),
+    click.option(
+        "--likelihood",
+        type=click.Choice(["ordered", "symmetric", "density", "literal"]),
+        default="ordered",
+        show_default=True,
+    ),
+    click.option(
+        "--max-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets become errors."
+    ),
+    click.option("--by", multiple=True, help="Column that names the jet of a particle (CSV); may be repeated."),
+    click.option("--workers", type=click.IntRange(1), help="Processes to work in; this one unless given."),
+    click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to work on."),
+    click.option("--overwrite", is_flag=True, help="Replace what another run left in the folder."),
+    _quiet_option,
+)
+
+
+@jets.command()
+@click.argument("count", type=click.IntRange(0))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--preset", type=click.Choice(["qcd", "w"]), default="qcd", show_default=True)
+@click.option("--mass", type=float, help="Of the jet; that of the preset unless given.")
+@click.option("--momentum", type=float, help="Of the jet, along (1, 1, 1).")
+@click.option("--rate", type=float)
+@click.option("--root-rate", type=float)
+@click.option("--t-cut", type=float)
+@click.option("--min-leaves", type=int)
+@click.option("--max-leaves", type=int)
+@_seed_option
+@_quiet_option
+def simulate(count: int, path: Path, seed: int, quiet: bool, **law: Any) -> None:
+    """Simulate COUNT Ginkgo jets into PATH, a .parquet or .csv file; true histories are kept in Parquet.
+
+    \b
+    palmette jets simulate 5000 jets.parquet --min-leaves 5 --max-leaves 10
+    """
+    bar = Progress("simulating", count, progress(quiet), unit="jets")
+    with Writer(path) as writer:
+        for first in range(0, max(count, 1), _AT_A_TIME):
+            part = ginkgo(min(_AT_A_TIME, count - first), first=first, rng=seed, **law)
+            writer.write(part)
+            bar.advance(len(part))
+    bar.close()
+    click.echo(f"{count:,} jets in {path}")
+
+
+@jets.command(name="infer")
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.argument("folder", type=click.Path(path_type=Path))
+@_law_options
+@click.option("--search", "searches", type=click.Choice(SEARCHES), multiple=True, help="May be repeated.")
+@click.option("--draws", type=click.IntRange(0), default=0, show_default=True, help="Exact draws of each history.")
+@_seed_option
+@click.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
+def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options: Any) -> None:
+    """Infer the jets of PATH (.parquet, .csv, .tsv) into FOLDER: one Parquet part after another, and a manifest.
+
+    A run that was stopped goes on where it stopped, if the same command is given again.
+
+    \b
+    palmette jets infer jets.parquet results --draws 10 --search greedy --search beam
+    """
+    results = _run(path, folder, n_draws=draws, **options)
+    counts = _counts(results)
+    if as_json:
+        click.echo(json.dumps({"folder": str(folder), **counts}))
+        return
+    click.echo(f"{counts['jets']:,} jets in {len(results.parts)} parts in {folder}; {counts['errors']:,} have errors")
+    for error, number in counts["first_errors"].items():
+        click.echo(f"  {number:,} × {error}")
+
+
+@jets.command(name="compare")
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@_law_options
+@click.option("--folder", type=click.Path(path_type=Path), help="Keep the table of all jets here.")
+@click.option("--search", "searches", type=click.Choice(SEARCHES), multiple=True, help="All of them unless given.")
+@click.option("--json", "as_json", is_flag=True, help="The table as JSON.")
+def compare_command(path: Path, folder: Path | None, as_json: bool, searches: tuple[str, ...], **options: Any) -> None:
+    """Compare the histories that searches find with the most probable ones, and with the truth if it is known.
+
+    PATH is a file of jets, or the folder of a finished `infer`.
+
+    \b
+    palmette jets compare jets.parquet --search greedy --search kt
+    """
+    if path.is_dir() and (path / "manifest.json").exists():
+        table = compare(Results(path))
+    else:
+        table = compare(_run(path, folder, searches=searches or SEARCHES, seed=0, n_draws=0, **options))
+    if as_json:
+        click.echo(json.dumps([finite(row._asdict()) for row in table]))
+        return
+    click.echo(_as_text(list(table)))
+
+
+def _run(path: Path, folder: Path | None, **options: Any) -> Any:
+    quiet, workers, dask = (options.pop(name) for name in ("quiet", "workers", "dask"))
+    if workers is not None and dask is not None:
+        raise click.UsageError("give --workers or --dask, not both")
+    options["by"] = options["by"] or None
+    law = {name: options.pop(name) for name in ("rate", "t_cut", "root_rate")}
+    law = {
+        **_law_of(path, options["by"], options["likelihood"]),
+        **{name: v for name, v in law.items() if v is not None},
+    }
+    if "rate" not in law:
+        raise click.UsageError(f"{path} does not say which law its jets follow; give --rate (and --t-cut)")
+    return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
+
+
+def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, float]:
+    # What a simulated file says of itself.
+    first = next(stream(path, 1, by=by), None)
+    law = dict((first.law if first is not None else None) or {})
+    if likelihood not in ("symmetric", "density"):
+        law.pop("root_rate", None)
+    return law
+
+
+def _counts(results: Results) -> dict[str, Any]:
+    errors: dict[str, int] = {}
+    total = 0
+    for part in results:
+        total += part.num_rows
+        for error in part["error"].drop_null().to_pylist():
+            kind = error.partition(":")[0]
+            errors[kind] = errors.get(kind, 0) + 1
+    most = sorted(errors, key=lambda kind: -errors[kind])[:5]
+    return {"jets": total, "errors": sum(errors.values()), "first_errors": {kind: errors[kind] for kind in most}}
+
+
+def _as_text(rows: list[Comparison]) -> str:
+    heads = ("history", "jets", "behind the MAP", "impossible", "is the MAP", "true clusters", "is the truth")
+    cells = [heads, *map(tuple, map(_cells, rows))]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(heads))]
+    return "\n".join("  ".join(_padded(row, widths)).rstrip() for row in cells)
+
+
+def _cells(row: Comparison) -> Iterator[str]:
+    yield row.method
+    yield f"{row.jets:,}"
+    yield "-" if math.isnan(row.behind_map) else f"{row.behind_map:.3f} ± {row.spread:.3f}"
+    yield f"{row.impossible:,}"
+    for share in (row.is_map, row.true_clusters, row.is_true):
+        yield "-" if math.isnan(share) else f"{share:.3f}"
+
+
+def _padded(row: tuple[str, ...], widths: list[int]) -> Iterator[str]:
+    for c, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        yield cell.rjust(width) if c else cell.ljust(width)

@@ -1,0 +1,111 @@
+"""``palmette partitions``: the posterior over the flat clusterings of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+import palmette as pal
+from palmette.cli.options import answer_options, output_options, posterior_options
+from palmette.cli.reading.problem import Problem, check_temperature, load
+from palmette.cli.telling.answers import PartitionAnswers, check_answers
+from palmette.cli.telling.exactness import infer_partitions
+from palmette.cli.telling.files import Files
+from palmette.cli.telling.summary import in_numbers
+
+__all__ = ["partitions"]
+
+
+@click.command()
+@posterior_options(
+    ["correlation", "dirichlet-process"],
+    click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Given that there are so many clusters."),
+    click.option("--concentration", type=float, default=1.0, show_default=True, help="α of the Dirichlet process."),
+    click.option(
+        "--likelihood",
+        type=click.Choice(["normal", "binary", "categorical"]),
+        default="normal",
+        show_default=True,
+        help="Of the Dirichlet process: numbers, 0 and 1, or codes 0, 1, 2, …",
+    ),
+    click.option(
+        "--within",
+        type=float,
+        default=0.25,
+        show_default=True,
+        help="normal: variance within clusters that is expected.",
+    ),
+)
+@answer_options
+@click.option(
+    "--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Exact draws, for --json."
+)
+@output_options("table", "membership", "plot", "report")
+def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
+    """The posterior over the partitions of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
+
+    Every partition gets a probability from a model; what is printed are sums over all of them, exactly, up to some
+    twenty leaves. Beyond, they are over the partitions into clusters of a few good hierarchies.
+
+    \b
+    correlation         similarity minus its mean: attraction within clusters, repulsion between them
+    dirichlet-process   a mixture with as many clusters as the data ask for; knows missing values
+
+    Examples (`palmette demo --data` writes the files):
+
+    \b
+    palmette partitions languages.csv --precomputed similarity --class family --beta 20
+    palmette partitions worlds.csv --class kind --model dirichlet-process --report worlds.html
+    palmette partitions worlds.csv --class kind --clusters 3 --membership groups.csv --plot together.png --json
+    """
+    check_answers(options)
+    files = Files.of(options, file)
+    beta = check_temperature(options["beta"], options["perplexity"])
+    if options["perplexity"] is not None and options["n_clusters"] is not None:
+        raise click.UsageError(
+            "--perplexity is that of partitions into any number of clusters; with --clusters give --beta"
+        )
+    problem = load(file, options, model)
+    made, likeness, words = _model(problem, beta, options)
+    posterior = infer_partitions(made, likeness, options, options["n_clusters"])
+    found_beta = getattr(posterior.model, "beta", None)
+    extra = {"model": {"name": model, "beta": found_beta}}
+    lines = _lines(problem, posterior, words + ("" if found_beta is None else f", β = {found_beta:.6g}"))
+    PartitionAnswers(posterior, problem.leaves, files, options).tell("partitions", file, as_json, extra, lines)
+
+
+def _lines(problem: Problem, posterior: Any, model: str) -> Iterator[str]:
+    yield problem.described
+    yield f"Model: {model}"
+    yield in_numbers(posterior, "partitions")
+
+
+def _model(problem: Problem, beta: float, options: dict[str, Any]) -> tuple[Any, Any, str]:
+    # The model, how alike leaves are (for linkages), and what is to be said of it.
+    if problem.model == "correlation":
+        affinity, centre = problem.affinity()
+        made: Any = pal.models.CorrelationClusters(affinity, beta, labels=problem.labels)
+        return made, problem.similarity, f"correlation clustering of similarities minus {centre:.4g}"
+    if options["beta"] is not None or options["perplexity"] is not None:
+        raise click.UsageError(
+            "a Dirichlet process has no temperature; --concentration sets how many clusters it expects"
+        )
+    likelihood, concentration = _likelihood(options), options["concentration"]
+    plain = options["likelihood"] != "normal"
+    points = problem.leaves.values if plain and problem.precomputed is None else problem.points(missing=True)
+    made = pal.models.DirichletProcess(points, concentration, likelihood, labels=problem.labels)
+    likeness = pal.similarity.likeness(problem.leaves.values, filled=True)
+    return made, likeness, f"Dirichlet process with α = {concentration:g}, {likelihood}"
+
+
+def _likelihood(options: dict[str, Any]) -> Any:
+    match options["likelihood"]:
+        case "binary":
+            return pal.likelihoods.BetaBernoulli()
+        case "categorical":
+            return pal.likelihoods.DirichletCategorical()
+    if not 0 < options["within"] < float("inf"):
+        raise click.BadParameter(f"{options['within']} is not a positive number", param_hint="--within")
+    return pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=options["within"])

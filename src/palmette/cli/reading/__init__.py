@@ -1,0 +1,1 @@
+"""From files and options to problems: tables, their columns, and what models are made of."""

@@ -1,0 +1,205 @@
+"""What the columns of a table are: labels, classes, numbers; and matrices between leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from palmette.array_types import Floats
+from palmette.cli.reading.tables import TextTable, is_missing, is_number
+
+__all__ = ["Leaves", "as_matrix", "choose_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """One leaf per row: its name, its class if there is one, and its numbers, NaN where one is missing."""
+
+    labels: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    values: Floats  #: (n, d)
+    variables: tuple[str, ...]  #: names of the d columns
+    has_names: bool  #: whether the labels come from a column
+    table: TextTable
+
+    def require_complete(self, model: str) -> None:
+        """Refuse missing values, by row and column."""
+        missing = np.argwhere(np.isnan(self.values))
+        if len(missing):
+            row, column = missing[0]
+            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+            raise ValueError(
+                f"{self.table.source}, {self.table.places[row]} ({self.labels[row]!r}), column "
+                f"{self.variables[column]!r}: the value is missing{more}, and {model} needs all of them; "
+                "fill it in, leave the row or the column out, or use palmette coalescent, which knows gaps"
+            )
+
+
+def choose_columns(
+    table: TextTable,
+    label: str | None = None,
+    class_column: str | None = None,
+    ignored: Sequence[str] = (),
+    *,
+    categories: bool = False,
+) -> Leaves:
+    """Labels, classes and numbers of a table; the first column is the labels if it is text and no other is named.
+
+    With `categories`, a cell is any text, and its number that of the text among the sorted ones of its column.
+    """
+    class_at = None if class_column is None else _find(table, class_column, "--class")
+    dropped = {_find(table, name, "--ignore") for name in ignored}
+    if label is not None:
+        label_at: int | None = _find(table, label, "--label")
+    else:
+        label_at = 0 if class_at != 0 and 0 not in dropped and _is_text(table, 0) else None
+    if label_at is not None and label_at == class_at:
+        raise ValueError(f"{table.name(label_at)} of {table.source} is given as --label and as --class; name two")
+    numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, *dropped}]
+    if not numbers:
+        wanted = "categories" if categories else "numbers"
+        raise ValueError(f"{table.source} has no column of {wanted} left, beside labels and classes")
+    return Leaves(
+        labels=_labels(table, label_at),
+        classes=None if class_at is None else tuple(row[class_at].strip() for row in table.rows),
+        values=_codes(table, numbers) if categories else _values(table, numbers),
+        variables=tuple(str(c + 1) if table.columns is None else table.columns[c] for c in numbers),
+        has_names=label_at is not None,
+        table=table,
+    )
+
+
+def _find(table: TextTable, wanted: str, option: str) -> int:
+    names = table.columns or ()
+    if names.count(wanted) > 1:
+        raise ValueError(f"{option} {wanted}: {names.count(wanted)} columns of {table.source} have this name")
+    if wanted in names:
+        return names.index(wanted)
+    if wanted.isdecimal() and 1 <= int(wanted) <= table.n_columns:
+        return int(wanted) - 1
+    shown = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+    there = f"its columns are {shown}" if names else "it has no names of columns"
+    raise ValueError(f"{option} {wanted}: {table.source} has no such column; {there}, or 1 to {table.n_columns}")
+
+
+def _is_text(table: TextTable, column: int) -> bool:
+    return any(not is_number(row[column]) and not is_missing(row[column]) for row in table.rows)
+
+
+def _labels(table: TextTable, column: int | None) -> tuple[str, ...]:
+    if column is None:
+        return tuple(str(number) for number in range(1, len(table.rows) + 1))
+    seen: dict[str, str] = {}
+    for row, place in zip(table.rows, table.places, strict=True):
+        name = row[column].strip()
+        if not name:
+            raise ValueError(f"{table.source}, {place}: the label is empty ({table.name(column)})")
+        if name in seen:
+            raise ValueError(
+                f"{table.source}: the label {name!r} is on {seen[name]} and on {place}; labels must differ "
+                "(--label names another column)"
+            )
+        seen[name] = place
+    return tuple(seen)
+
+
+def _values(table: TextTable, columns: list[int]) -> Floats:
+    values = np.empty((len(table.rows), len(columns)))
+    for i, row in enumerate(table.rows):
+        for j, column in enumerate(columns):
+            values[i, j] = _number(table, i, column, row[column])
+    return values
+
+
+def _codes(table: TextTable, columns: list[int]) -> Floats:
+    codes = np.full((len(table.rows), len(columns)), np.nan)
+    for j, column in enumerate(columns):
+        cells = [row[column].strip() for row in table.rows]
+        known = [i for i, cell in enumerate(cells) if not is_missing(cell)]
+        number = {text: code for code, text in enumerate(sorted({cells[i] for i in known}))}
+        codes[known, j] = [number[cells[i]] for i in known]
+    return codes
+
+
+def _number(table: TextTable, row: int, column: int, cell: str) -> float:
+    if is_missing(cell):
+        return np.nan
+    where = f"{table.source}, {table.places[row]}, {table.name(column)}"
+    if not is_number(cell):
+        hint = "write a decimal point" if is_number(cell.replace(",", ".")) else _column_hint(table, column)
+        raise ValueError(f"{where}: {_shown(cell)} is not a number; {hint}")
+    value = float(cell)
+    if not np.isfinite(value):
+        raise ValueError(f"{where}: {cell.strip()} is not finite; give a finite number, or leave the cell empty")
+    return value
+
+
+def _column_hint(table: TextTable, column: int) -> str:
+    name = table.columns[column] if table.columns else str(column + 1)
+    return f"a column of words can be named as --label {name!r} or --class {name!r}, or left out with --ignore {name!r}"
+
+
+def _shown(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else cell[:39] + "…")
+
+
+def as_matrix(leaves: Leaves, kind: str) -> Leaves:
+    """The values as a symmetric (n, n) matrix of similarities or distances, columns in the order of rows."""
+    source, n = leaves.table.source, len(leaves.labels)
+    if leaves.values.shape[1] != n:
+        raise ValueError(
+            f"{source} has {n} rows and {leaves.values.shape[1]} columns of numbers; a {kind} matrix has as many of "
+            "one as of the other (is it a table of points? then leave out --precomputed)"
+        )
+    matrix, labels = _ordered(leaves)
+    found = replace(leaves, values=matrix, labels=labels, variables=labels)
+    _check_entries(found, kind)
+    return found
+
+
+def _ordered(leaves: Leaves) -> tuple[Floats, tuple[str, ...]]:
+    if leaves.table.columns is None:
+        return leaves.values.copy(), leaves.labels
+    if not leaves.has_names:
+        if len(set(leaves.variables)) < len(leaves.variables):
+            raise ValueError(f"two columns of {leaves.table.source} have the same name; labels must differ")
+        return leaves.values.copy(), leaves.variables
+    names = list(leaves.variables)
+    if set(names) != set(leaves.labels):
+        odd = next(name for name in [*leaves.labels, *names] if (name in names) != (name in leaves.labels))
+        raise ValueError(f"{leaves.table.source}: rows and columns have other names; {odd!r} is in one of them only")
+    return leaves.values[:, [names.index(label) for label in leaves.labels]], leaves.labels
+
+
+def _check_entries(leaves: Leaves, kind: str) -> None:
+    matrix, names, source = leaves.values, leaves.labels, leaves.table.source
+    if kind == "distance":
+        _check_distances(leaves)
+    np.fill_diagonal(matrix, 0.0)
+    leaves.require_complete(f"a {kind} matrix")
+    gap = np.abs(matrix - matrix.T)
+    if gap.max(initial=0.0) > 1e-6 * np.abs(matrix).max(initial=0.0):
+        i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+        raise ValueError(
+            f"{source} is not symmetric: {names[i]!r} to {names[j]!r} is {matrix[i, j]:g} and back {matrix[j, i]:g}"
+        )
+    matrix[...] = (matrix + matrix.T) / 2
+
+
+def _check_distances(leaves: Leaves) -> None:
+    matrix, names, source = leaves.values, leaves.labels, leaves.table.source
+    negative = np.argwhere(matrix < 0)
+    if len(negative):
+        i, j = negative[0]
+        raise ValueError(
+            f"{source}: the distance of {names[i]!r} and {names[j]!r} is {matrix[i, j]:g}; none is below 0"
+        )
+    own = np.flatnonzero(np.nan_to_num(np.diag(matrix)))
+    if len(own):
+        i = own[0]
+        raise ValueError(
+            f"{source}: the distance of {names[i]!r} to itself is {matrix[i, i]:g}, not 0; are these similarities? "
+            "then say --precomputed similarity"
+        )

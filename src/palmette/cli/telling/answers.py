@@ -1,0 +1,195 @@
+"""A posterior over hierarchies or partitions, told to a person, to a program and to files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import click
+
+import palmette as pal
+from palmette.cli._group import COMMAND_LINE
+from palmette.cli.options import NEXUS_DRAWS
+from palmette.cli.reading.columns import Leaves
+from palmette.cli.telling import results, summary
+from palmette.cli.telling.files import Files, with_support
+
+__all__ = ["HierarchyAnswers", "PartitionAnswers", "check_answers"]
+
+
+def check_answers(options: dict[str, Any]) -> None:
+    """Refuse probabilities that are none."""
+    least, threshold = options["min_probability"], options["threshold"]
+    if not 0.0 <= least <= 1.0:
+        raise click.BadParameter(f"{least} is not a probability, 0 to 1", param_hint="--min-probability")
+    if not 0.0 <= threshold < 1.0:
+        raise click.BadParameter(f"{threshold} is not a probability below 1", param_hint="--threshold")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(ABC):
+    """The questions that every posterior is asked."""
+
+    posterior: Any
+    leaves: Leaves
+    files: Files
+    options: dict[str, Any]  # best, draws, seed, min_probability, threshold
+
+    things: ClassVar[str | None] = None  # what the title of the report calls them, if not as the command
+    best_title: ClassVar[str]
+    several: ClassVar[str | None]  # what the best are called; None if there is only one
+
+    @cached_property
+    def best(self) -> list[tuple[Any, Any]]:
+        """The most probable clusterings and their log-probabilities."""
+        found: list[tuple[Any, Any]] = self.posterior.best(self.options["best"])
+        return found
+
+    @cached_property
+    def consensus(self) -> Any:
+        """What is more probable than the threshold."""
+        return self.posterior.consensus(self.options["threshold"])
+
+    @cached_property
+    def clusters(self) -> Any:
+        """The table of clusters."""
+        return self.posterior.cluster_probabilities(self.options["min_probability"])
+
+    def draws(self, default: int = 0) -> Any:
+        """As many as were asked for."""
+        wanted = self.options["draws"]
+        return self.posterior.sample(default if wanted is None else wanted, rng=self.options["seed"])
+
+    def _write(self, command: str) -> None:
+        things = self.things or command.capitalize()
+        self.files.write_table(("members", "size", "probability"), self.clusters)
+        self._write_own(self.files)
+        if self.files.report is not None:
+            pal.report.write(
+                self._reported(),
+                self.files.report,
+                title=f"{things} of {self.leaves.table.source}",
+                classes=self.leaves.classes,
+                seed=self.options["seed"],
+                command=str(click.get_current_context().meta.get(COMMAND_LINE, "palmette")),
+                data=self.leaves.table.raw,
+                min_probability=self.options["min_probability"],
+            )
+
+    def tell(self, command: str, file: str, as_json: bool, extra: dict[str, Any], lines: Iterable[str]) -> None:
+        """All files that are wanted; on stdout the JSON, with `extra` in it, or the summary, after these lines."""
+        self._write(command)
+        if as_json:
+            self._echo(results.heading(command, file, self.leaves), extra)
+        else:
+            self._say(lines)
+
+    def _echo(self, head: dict[str, Any], extra: dict[str, Any]) -> None:
+        consensus = {"threshold": self.options["threshold"], **results.clustering(self.consensus)}
+        result = {**head, **self._numbers(), **extra, "seed": self.options["seed"], **self._own_numbers()}
+        result |= {"best": results.ranked(self.best), "consensus": consensus}
+        result |= {"clusters": results.clusters_of(self.clusters), **self._own_shares()}
+        if self.options["draws"]:
+            result["draws"] = results.ranked(self._drawn())
+        results.echo(result)
+
+    def _say(self, lines: Iterable[str]) -> None:
+        summary.facts(*lines)
+        best = self.best[0][0]
+        self._say_one(f"{self.best_title}; numbers are the probabilities of clusters", best)
+        self._say_consensus(self.consensus != best)
+        title = f"Clusters with a probability of at least {self.options['min_probability']:g}"
+        summary.say_clusters(title, self.clusters)
+        if self.several:
+            summary.say_alternatives(f"The best {self.several}", self.best)
+        summary.say_files(self.files.written)
+
+    def _reported(self) -> Any:
+        return self.posterior
+
+    def _numbers(self) -> dict[str, Any]:
+        return results.numbers(self.posterior)
+
+    def _own_numbers(self) -> dict[str, Any]:
+        return {}
+
+    def _own_shares(self) -> dict[str, Any]:
+        return {}
+
+    def _drawn(self) -> Iterable[tuple[Any, Any]]:
+        draws = self.draws()
+        return zip(draws, draws.log_probs.tolist(), strict=True)
+
+    @abstractmethod
+    def _write_own(self, files: Files) -> None:
+        """The files that only this kind of posterior has."""
+
+    @abstractmethod
+    def _say_one(self, title: str, found: Any) -> None:
+        """One clustering with the probabilities of its clusters."""
+
+    @abstractmethod
+    def _say_consensus(self, differs: bool) -> None:
+        """The consensus, if it is another than the best, and what else is said before the table of clusters."""
+
+
+class HierarchyAnswers(Answers):
+    """The questions that every posterior over hierarchies is asked."""
+
+    best_title = "The most probable hierarchy"
+    several: ClassVar[str | None] = "hierarchies"
+
+    @cached_property
+    def best(self) -> list[tuple[Any, Any]]:
+        """The most probable hierarchies with support, and their log-probabilities."""
+        return [(with_support(h, self.posterior), p) for h, p in self.posterior.best(self.options["best"])]
+
+    def _own_numbers(self) -> dict[str, Any]:
+        count = self.posterior.count
+        return {"count": count if count < 2**63 else None}
+
+    def _write_own(self, files: Files) -> None:
+        best = self.best[0][0]
+        files.write_newick(best)
+        if files.nexus is not None:
+            files.write_nexus(self.draws(NEXUS_DRAWS))
+        if files.plot is not None:
+            files.write_plot(pal.plot.dendrogram(best, classes=self.leaves.classes))
+
+    def _say_one(self, title: str, found: Any) -> None:
+        summary.say_hierarchy(title, found, self.leaves.classes)
+
+    def _say_consensus(self, differs: bool) -> None:
+        if differs:
+            title = f"The consensus: what is more probable than {self.options['threshold']:g}"
+            summary.say_hierarchy(title, self.consensus, None)
+
+
+class PartitionAnswers(Answers):
+    """The questions that every posterior over partitions is asked."""
+
+    best_title = "The most probable partition"
+    several: ClassVar[str | None] = "partitions"
+
+    def _own_numbers(self) -> dict[str, Any]:
+        is_mixture = isinstance(self.posterior.model, pal.models.DirichletProcess)
+        return {"log_evidence": self.posterior.log_evidence} if is_mixture else {}
+
+    def _own_shares(self) -> dict[str, Any]:
+        return {"n_clusters_probabilities": [float(p) for p in self.posterior.n_clusters_probabilities()]}
+
+    def _write_own(self, files: Files) -> None:
+        files.write_membership(self.best[0][0])
+        if files.plot is not None:
+            files.write_plot(pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
+
+    def _say_one(self, title: str, found: Any) -> None:
+        summary.say_partition(title, found, self.posterior, self.leaves.classes)
+
+    def _say_consensus(self, differs: bool) -> None:
+        if differs:
+            self._say_one("The consensus", self.consensus)
+        summary.say_how_many(self.posterior)

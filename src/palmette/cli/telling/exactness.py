@@ -1,0 +1,81 @@
+"""All clusterings if they can be summed over, and chosen ones if they are too many: said in notes on stderr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import palmette as pal
+from palmette.array_types import Floats
+
+__all__ = ["infer_hierarchies", "infer_partitions", "note", "progress"]
+
+
+def progress(quiet: bool) -> bool | None:
+    """A bar if stderr is a terminal, none if all is to be quiet."""
+    return False if quiet else None
+
+
+def note(text: str, quiet: bool) -> None:
+    """Say something on stderr that is not part of the result."""
+    if not quiet:
+        click.echo(f"Note: {text}", err=True)
+
+
+def infer_hierarchies(model: Any, likeness: Floats, options: dict[str, Any]) -> pal.HierarchyPosterior:
+    """The posterior over all hierarchies, or over those of a trellis that is grown around good ones."""
+    posterior: pal.HierarchyPosterior = _infer(model, likeness, options, "a sparse trellis of chosen clusters")
+    if posterior.trellis is not None:
+        note(
+            f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
+            "hierarchy is in it, and log Z is a lower bound.",
+            options["quiet"],
+        )
+    return posterior
+
+
+def infer_partitions(
+    model: Any, likeness: Floats, options: dict[str, Any], n_clusters: int | None = None
+) -> pal.PartitionPosterior:
+    """The posterior over all partitions, or over those into clusters of a few good hierarchies."""
+    posterior: pal.PartitionPosterior = _infer(
+        model, likeness, options, "partitions into chosen clusters", n_clusters=n_clusters
+    )
+    if (trellis := posterior.trellis) is not None:
+        source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
+        note(
+            f"the trellis has {trellis.n_clusters:,} clusters, those of {source}. Probabilities are given that the "
+            "partition is made of them, and too sure of themselves where the hierarchies are in doubt.",
+            options["quiet"],
+        )
+    return posterior
+
+
+def _infer(model: Any, likeness: Floats, options: dict[str, Any], instead: str, **more: Any) -> Any:
+    # Says why if it is not over everything: before the work begins if that is known by then.
+    reason = _too_many(model.n_leaves, options["exact_leaves"])
+    if reason is not None:
+        note(f"{reason}; going on with {instead}.", options["quiet"])
+    given = pal.similarity.linkages(likeness, model.labels)
+    limits = {name: options[name] for name in ("exact_leaves", "max_memory", "perplexity")}
+    shown = progress(options["quiet"])
+    posterior = pal.search.posterior(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
+    if reason is None and not posterior.is_exact:
+        note(f"{_too_large(model, options['max_memory'])}; going on with {instead}.", options["quiet"])
+    return posterior
+
+
+def _too_many(n: int, most: int) -> str | None:
+    if n <= most:
+        return None
+    return f"{n:,} leaves are more than the {most} up to which everything is summed over"
+
+
+def _too_large(model: Any, max_memory: int | None) -> str:
+    kind: Any = pal.PartitionPosterior if model.clusterings == "partitions" else pal.HierarchyPosterior
+    try:
+        kind(model, max_memory=max_memory)
+    except pal.TrellisTooLarge as error:
+        return str(error).partition(". ")[0]
+    return "all tables of the full trellis together need more memory than is allowed"

@@ -1,0 +1,135 @@
+"""The files that commands write: checked before anything is computed, written at the end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import palmette as pal
+from palmette._extras import require
+
+__all__ = ["Files", "with_support"]
+
+_ENDINGS = {
+    "table": (".csv", ".tsv", ".json", ".parquet"),
+    "membership": (".csv", ".tsv", ".json", ".parquet"),
+    "plot": (".png", ".svg", ".pdf"),
+    "report": (".html", ".htm"),
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where each kind of result goes, None if it is not wanted."""
+
+    newick: str | None = None
+    table: str | None = None
+    nexus: str | None = None
+    membership: str | None = None
+    plot: str | None = None
+    report: str | None = None
+
+    def __post_init__(self) -> None:
+        seen: dict[Path, str] = {}
+        for kind, name in vars(self).items():
+            if name is not None:
+                path = _checked(kind, name)
+                if path in seen:
+                    raise ValueError(f"--{seen[path]} and --{kind} are both {name}; give two files")
+                seen[path] = kind
+        if self.plot is not None:
+            os.environ.setdefault("MPLBACKEND", "agg")
+            require("matplotlib", "plot")
+
+    @classmethod
+    def of(cls, options: dict[str, Any], source: str) -> Files:
+        """Taken out of the options of a command that reads `source`, which none of them may replace."""
+        files = {name: options.pop(name) for name in list(options) if name in cls.__dataclass_fields__}
+        for kind, name in files.items():
+            if name is not None and source != "-" and Path(name).resolve() == Path(source).resolve():
+                raise ValueError(f"--{kind} {name} is the file that is read; give another name")
+        return cls(**files)
+
+    def write_newick(self, hierarchy: pal.Hierarchy) -> None:
+        """One hierarchy with its support."""
+        if self.newick is not None:
+            Path(self.newick).write_text(hierarchy.to_newick() + "\n", encoding="utf-8")
+
+    def write_nexus(self, draws: Iterable[pal.Hierarchy]) -> None:
+        """Many hierarchies."""
+        if self.nexus is not None:
+            pal.interop.write_nexus(draws, Path(self.nexus))
+
+    def write_table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of clusters; members are joined by "; " in text, and a list in JSON and Parquet."""
+        if self.table is not None:
+            _write_rows(Path(self.table), columns, rows)
+
+    def write_membership(self, partition: pal.Partition) -> None:
+        """One row per leaf; clusters are counted from 1."""
+        if self.membership is not None:
+            rows = zip(partition.labels, (partition.membership + 1).tolist(), strict=True)
+            _write_rows(Path(self.membership), ("label", "cluster"), rows)
+
+    def write_plot(self, drawn: Any) -> None:
+        """What a function of `palmette.plot` returned: Axes, or a Figure."""
+        if self.plot is not None:
+            figure = getattr(drawn, "figure", drawn)
+            figure.savefig(self.plot, dpi=150, bbox_inches="tight")
+            require("matplotlib.pyplot", "plot").close(figure)
+
+    @property
+    def written(self) -> list[str]:
+        """What there is, for the summary."""
+        return [name for name in vars(self).values() if name is not None]
+
+
+def with_support(hierarchy: pal.Hierarchy, posterior: pal.HierarchyPosterior | pal.Draws) -> pal.Hierarchy:
+    """The hierarchy with the probability of each of its clusters as support, as it is written: to six digits."""
+    support = np.round(np.asarray(posterior.support(hierarchy).support), 6)
+    lengths = hierarchy.branch_lengths
+    return pal.Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, branch_lengths=lengths, support=support)
+
+
+def _checked(kind: str, name: str) -> Path:
+    path = Path(name)
+    endings = _ENDINGS.get(kind)
+    if endings is not None and path.suffix.lower() not in endings:
+        raise ValueError(f"--{kind} {name}: the name must end in {', '.join(endings[:-1])} or {endings[-1]}")
+    if path.suffix.lower() == ".parquet":
+        require("pyarrow", "parquet")
+    folder = path.parent
+    if path.is_dir():
+        raise ValueError(f"--{kind} {name}: this is a folder; give the name of a file")
+    if not folder.is_dir():
+        raise ValueError(f"--{kind} {name}: there is no folder {folder}; make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ValueError(f"--{kind} {name}: not allowed to write there; give another place")
+    return path.resolve()
+
+
+def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    ending = path.suffix.lower()
+    if ending == ".json":
+        records = [dict(zip(columns, row, strict=True)) for row in rows]
+        path.write_text(json.dumps(records, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    elif ending == ".parquet":
+        pyarrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+        values = {name: list(column) for name, column in zip(columns, zip(*rows, strict=True), strict=False)}
+        parquet.write_table(pyarrow.table(values or {name: [] for name in columns}), path)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows([_cell(value) for value in row] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    return "; ".join(value) if isinstance(value, tuple | list) else value

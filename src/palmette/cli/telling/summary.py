@@ -1,0 +1,140 @@
+"""What a person sees on stdout: a hierarchy, the clusters that can be trusted, the alternatives."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+import palmette as pal
+from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
+
+__all__ = [
+    "facts",
+    "in_numbers",
+    "perplexity",
+    "say_alternatives",
+    "say_clusters",
+    "say_clusters_of",
+    "say_files",
+    "say_hierarchy",
+    "say_how_many",
+    "say_partition",
+]
+
+_SHOWN = 12
+
+
+def _width() -> int:
+    return min(max(shutil.get_terminal_size((100, 24)).columns, 60), 140)
+
+
+def _head(title: str) -> None:
+    click.echo(f"\n{title}")
+
+
+def facts(*lines: str) -> None:
+    """Plain lines, wrapped."""
+    for line in lines:
+        click.echo(textwrap.fill(line, _width(), subsequent_indent="  ", break_on_hyphens=False))
+
+
+def in_numbers(posterior: Any, things: str) -> str:
+    """How many there are, log Z, and the perplexity, in words."""
+    kind = f"all {posterior.count:,}" if posterior.is_exact else f"{_short(posterior.count)} chosen"
+    bound = "" if posterior.is_exact else " (a lower bound)"
+    return f"log Z = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
+
+
+def perplexity(posterior: Any, things: str) -> str:
+    """The perplexity, in words."""
+    return f"perplexity {_large(posterior.entropy)} (the effective number of {things})"
+
+
+def _short(count: int) -> str:
+    return (
+        f"{count:,}" if count < 10**15 else f"about 10^{len(str(count)) - 1 if count < 10**4000 else '4000 and more'}"
+    )
+
+
+def _large(entropy: float) -> str:
+    if entropy < 30:
+        value = math.exp(entropy)
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"e^{entropy:.1f}"
+
+
+def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] | None) -> None:
+    """A hierarchy with its support."""
+    _head(title)
+    # Rounded, so that 0.905 reads 0.91 also where a sum has missed it by a hair.
+    support = None if hierarchy.support is None else hierarchy.support.round(6).tolist()
+    click.echo(dendrogram(hierarchy, support, classes=classes, width=_width()))
+
+
+def say_clusters(title: str, rows: Sequence[Any]) -> None:
+    """The most probable clusters, with bars."""
+    _head(title)
+    for row in rows[:_SHOWN]:
+        click.echo(f"  {row.probability:.3f}  {bar(row.probability)}  {cluster_text(row.members, _width() - 30)}")
+    if len(rows) > _SHOWN:
+        click.echo(f"  … and {len(rows) - _SHOWN:,} more (--table writes all of them)")
+    if not rows:
+        click.echo("  none is that probable; --min-probability sets the limit")
+
+
+def say_alternatives(title: str, best: Sequence[tuple[Any, float]]) -> None:
+    """The best ones, each with what it has and the first has not."""
+    _head(title)
+    first = set(best[0][0].clusters())
+    for number, (found, log_prob) in enumerate(best, start=1):
+        new = [_named(found, cluster) for cluster in found.clusters() if cluster not in first]
+        words = "the one above" if number == 1 else f"has {_some(new)}"
+        line = f"  {number:>2}  {percent(math.exp(log_prob)):>8}  {words}"
+        click.echo(textwrap.fill(line, _width(), subsequent_indent=" " * 16, break_on_hyphens=False))
+
+
+def _some(clusters: list[str]) -> str:
+    return ", ".join(clusters[:3]) + (f" and {len(clusters) - 3} other new clusters" if len(clusters) > 3 else "")
+
+
+def _named(found: Any, cluster: Iterable[int]) -> str:
+    return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], 50)
+
+
+def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str] | None) -> None:
+    """The clusters of a partition, each with its probability."""
+    _head(title)
+    clusters = sorted(partition.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
+    for cluster in clusters[:40]:
+        kinds = sorted({classes[leaf] for leaf in cluster}) if classes else []
+        named = cluster_text([partition.labels[leaf] for leaf in sorted(cluster)], _width() - 30)
+        probability = posterior.cluster_probability(cluster)
+        click.echo(f"  {probability:.3f}  {named}{'  [' + ', '.join(kinds) + ']' if kinds else ''}")
+    if len(clusters) > 40:
+        click.echo(f"  … and {len(clusters) - 40:,} more (--membership writes all of them)")
+
+
+def say_clusters_of(title: str, partition: pal.Partition) -> None:
+    """The clusters of a partition, by size."""
+    _head(title)
+    for members in sorted(partition.named_clusters(), key=len, reverse=True)[:40]:
+        click.echo(f"  {cluster_text(members, _width() - 10)}")
+
+
+def say_how_many(posterior: pal.PartitionPosterior) -> None:
+    """How many clusters there are."""
+    _head("How many clusters?")
+    for k, probability in enumerate(posterior.n_clusters_probabilities()):
+        if probability >= 0.01:
+            click.echo(f"  {k:>3}  {probability:.3f}  {bar(float(probability))}")
+
+
+def say_files(written: Sequence[str]) -> None:
+    """What was written."""
+    if written:
+        click.echo(f"\nWritten: {', '.join(written)}")

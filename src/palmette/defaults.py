@@ -1,0 +1,63 @@
+"""One answer to "how far, unless I say otherwise?": the limits that functions, commands and clusterers share.
+
+Every limit is a time: a call without options should be over in some ten seconds on two cores. Seconds of
+``search.posterior`` (log Z, the MAP and the probabilities of all clusters) on two cores that others used as well, by
+``benchmarks/full_trellis.py --limits``; idle ones need a third to a half, as docs/performance.md has it:
+
+===========================  =====  =====  =====  =====  =====
+leaves                       18     19     20     21     22
+===========================  =====  =====  =====  =====  =====
+sums of squares (separable)  1.3    1.4    4.0    13     58
+a `SplitModel` of one's own  3.2    9.7    31
+Ginkgo, the dearest score    12     28     81
+partitions, correlation      0.1    0.3    0.9    2.7    8.9
+===========================  =====  =====  =====  =====  =====
+
+A `SplitFunction` takes 2, 7 and 18 seconds at 15, 16 and 17 leaves, whatever its function needs itself, and a table of
+4·3^n bytes: 0.5 GB at 17, 14 GB at 20.
+
+A sparse trellis grown to shares of 1e-2, 1e-3 and 1e-4 took 0.1, 0.2 and 0.9 seconds for 45 leaves and 0.3, 0.9 and 10
+for 100 (Dasgupta, β = 1); log Z rose by 9 and 5, and by 23 and 14, from each to the next: the first two miss
+nearly everything.
+
+A clusterer of scikit-learn is fitted again and again: that library's own checks fit `TrellisClustering` some hundred
+times, to 10 to 50 rows. They take 3 seconds of a processor with 16 leaves and 1e-2, 16 with 16 and 1e-4, and three
+times that with 20.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULTS", "Defaults"]
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What holds unless something else is given."""
+
+    #: Leaves up to which everything is summed over: hierarchies and partitions, on the full trellis.
+    exact_leaves: int = 20
+    #: The same for a black box such as `SplitFunction`, which is asked about every split and needs a table of them.
+    function_leaves: int = 17
+    #: Leaves of each problem of a batch: a thread that solves one hears no Ctrl-C before it is done.
+    batch_leaves: int = 17
+    #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
+    fitted_leaves: int = 16
+    #: Share of the posterior from which on a cluster is added to a sparse trellis.
+    min_share: float = 1e-4
+    #: The same for the trellis that `search.uncovered` compares with, which has to be the wider one.
+    uncovered_share: float = 1e-6
+    #: The same for a clusterer, for the same reason as `fitted_leaves`.
+    fitted_share: float = 1e-2
+    #: Clusters of a sparse trellis that is grown on the way to an answer: some ten seconds.
+    max_clusters: int = 20_000
+    #: The same where growing is all that was asked for, with `search.grow`: as much as memory holds with ease.
+    grown_clusters: int = 200_000
+
+    def most_leaves(self, *, tabled: bool) -> int:
+        """Leaves up to which everything is summed over; `tabled`: by a model whose splits fill a table."""
+        return self.function_leaves if tabled else self.exact_leaves
+
+
+DEFAULTS = Defaults()

@@ -1,0 +1,179 @@
+"""The work on one chunk of jets: columns with one entry for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette import search
+from palmette._extras import require
+from palmette.array_types import Floats, Ints
+from palmette.batch.inference import infer, work_of
+from palmette.batch.problems import Problems
+from palmette.defaults import DEFAULTS
+from palmette.hierarchy import Hierarchy
+from palmette.jets.ragged import Jets
+from palmette.jets.sequential import ALGORITHMS, cluster
+from palmette.models.ginkgo import Ginkgo
+from palmette.models.particles import jet_errors
+from palmette.posterior.hierarchies import HierarchyPosterior
+
+__all__ = ["SEARCHES", "Chunk", "Inference"]
+
+
+SEARCHES = ("greedy", "beam", *ALGORITHMS)
+
+_OVERHEAD = 2e4  # nanoseconds of one jet, whatever its size
+_SEARCH = {"greedy": 3e5, "beam": 1e6}  # about; the others are like greedy
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Jets that follow each other, and the number of the first."""
+
+    first: int
+    jets: Jets
+
+    def __len__(self) -> int:
+        return len(self.jets)
+
+    def content(self) -> bytes:
+        """All that the rows depend on."""
+        ids = [f"{name}={values.tolist()}" for name, values in self.jets.ids.items()]
+        arrays = (
+            self.jets.momenta,
+            self.jets.offsets,
+            np.asarray([] if self.jets.children is None else self.jets.children),
+        )
+        return b"|".join([str(self.first).encode(), *(a.tobytes() for a in arrays), *(i.encode() for i in ids)])
+
+
+@dataclass(frozen=True)
+class Inference:
+    """chunk → columns; travels to other processes."""
+
+    law: tuple[tuple[str, Any], ...]
+    searches: tuple[str, ...]
+    n_draws: int
+    seed: int
+    max_leaves: int
+    threads: int | None
+    geometry: str = "pp"
+
+    def model(self, momenta: Floats) -> Ginkgo:
+        """The model of one jet."""
+        return Ginkgo(momenta, **dict(self.law))
+
+    def __post_init__(self) -> None:
+        self._any_model()  # refuses wrong parameters before anything is read
+
+    def _any_model(self) -> Ginkgo:
+        # Only its law is used.
+        return self.model(np.array([[5.0, 3.0, 0.0, 0.0], [5.0, -3.0, 0.0, 0.0]]))
+
+    def cost(self, sizes: Ints) -> Floats:
+        """Nanoseconds of jets of these sizes, about."""
+        possible = np.where(sizes <= self.max_leaves, sizes, 0)
+        searching = sum(_SEARCH.get(name, _SEARCH["greedy"]) for name in self.searches)
+        return work_of(possible, self.n_draws) + _OVERHEAD + searching
+
+    def __call__(self, chunk: Chunk) -> dict[str, Any]:
+        """Columns with an entry for each jet of the chunk."""
+        jets = chunk.jets
+        errors = jet_errors(jets.momenta, jets.offsets)
+        for i in np.flatnonzero(jets.n_leaves > self.max_leaves).tolist():
+            errors[i] = f"more than {self.max_leaves} leaves (max_leaves): {jets.n_leaves[i]}"
+        possible = np.array([error is None for error in errors], dtype=bool)
+        rows = _Rows(len(jets), self._names(jets.children is not None))
+        self._solve_small(chunk, np.flatnonzero(possible & (jets.n_leaves <= DEFAULTS.batch_leaves)), rows)
+        if self.searches or jets.children is not None or self.max_leaves > DEFAULTS.batch_leaves:
+            for i in np.flatnonzero(possible).tolist():
+                self._solve_one(chunk, i, rows)
+        error = require("pyarrow", "parquet").array(errors, "string")
+        return {**jets.ids, "n_leaves": jets.n_leaves.astype(np.int32), **rows.columns(), "error": error}
+
+    def _names(self, has_truth: bool) -> list[str]:
+        return ["map", *(["true"] if has_truth else []), *self.searches, *(["drawn"] if self.n_draws else [])]
+
+    def _solve_small(self, chunk: Chunk, which: Ints, rows: _Rows) -> None:
+        jets = chunk.jets[which]
+        streams = chunk.first + which
+        problems = Problems.like(self._any_model(), jets.offsets, additive=jets.momenta)
+        found = infer(
+            problems, n_draws=self.n_draws, seed=self.seed, streams=streams, threads=self.threads, progress=False
+        )
+        for k, i in enumerate(which.tolist()):
+            begin, end = found.offsets[k] - k, found.offsets[k + 1] - k - 1
+            rows.log_partition[i] = found.log_partition[k]
+            if found.log_partition[k] > -np.inf:
+                rows.put(i, "map", found.map_log_potential[k], found.children[begin:end])
+                if self.n_draws:
+                    rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, begin:end])
+
+    def _solve_one(self, chunk: Chunk, i: int, rows: _Rows) -> None:
+        jet = chunk.jets[i]
+        model = self.model(jet.momenta)
+        if model.n_leaves > DEFAULTS.batch_leaves:
+            self._solve_large(chunk, i, model, rows)
+        found = {name: self._search(name, model) for name in self.searches}
+        if jet.children is not None:
+            found["true"] = jet.hierarchy
+        for name, hierarchy in found.items():
+            rows.put(i, name, model.log_potential(hierarchy), hierarchy.children)
+
+    def _search(self, name: str, model: Ginkgo) -> Hierarchy:
+        if name == "greedy":
+            return search.greedy(model).hierarchy
+        if name == "beam":
+            return search.beam(model, progress=False).hierarchy
+        return cluster(model.momenta, name, geometry=self.geometry)
+
+    def _solve_large(self, chunk: Chunk, i: int, model: Ginkgo, rows: _Rows) -> None:
+        posterior = HierarchyPosterior(model, threads=self.threads, progress=False)
+        rows.log_partition[i] = posterior.log_partition
+        if posterior.log_partition > -np.inf:
+            best = posterior.map()
+            rows.put(i, "map", model.log_potential(best), best.children)
+            if self.n_draws:
+                draws = posterior.sample(self.n_draws, rng=np.random.default_rng([self.seed, chunk.first + i]))
+                rows.put(i, "drawn", draws.log_probs, np.array([draw.children for draw in draws]))
+
+
+class _Rows:
+    """Log potentials and merges of so many jets, by name; null where nothing was put."""
+
+    def __init__(self, count: int, names: list[str]) -> None:
+        self.log_partition: list[float | None] = [None] * count
+        self._values: dict[str, list[Any]] = {name: [None] * count for name in names}
+        self._merges: dict[str, list[npt.NDArray[Any] | None]] = {name: [None] * count for name in names}
+
+    def put(self, i: int, name: str, value: Any, merges: npt.NDArray[Any]) -> None:
+        """The log potential of a history, or the log-probabilities of many, and their merges."""
+        self._values[name][i], self._merges[name][i] = value, merges
+
+    def columns(self) -> dict[str, Any]:
+        """name → `pyarrow.Array`."""
+        pyarrow = require("pyarrow", "parquet")
+        made = {"log_partition": pyarrow.array(self.log_partition, pyarrow.float64())}
+        for name, values in self._values.items():
+            if name == "drawn":
+                made["draw_log_probs"] = _lists(values, pyarrow.float64())
+                made["draws"] = _lists(self._merges[name], pyarrow.int16())
+            else:
+                made[f"{name}_log_potential"] = pyarrow.array(values, pyarrow.float64())
+                made["truth" if name == "true" else name] = _lists(self._merges[name], pyarrow.int16())
+        return made
+
+
+def _lists(rows: list[Any], kind: Any) -> Any:
+    # A list for each row, from arrays of any shape.
+    pyarrow = require("pyarrow", "parquet")
+    flat = [np.empty(0) if row is None else np.ravel(row) for row in rows]
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in flat])]).astype(np.int32)
+    values = pyarrow.array(np.concatenate([np.empty(0), *flat]).astype(kind.to_pandas_dtype()), kind)
+    return pyarrow.ListArray.from_arrays(
+        offsets, values, mask=pyarrow.array([row is None for row in rows], pyarrow.bool_())
+    )

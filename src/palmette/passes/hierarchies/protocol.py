@@ -1,0 +1,112 @@
+"""What passes over hierarchies are: the questions that a posterior asks of a model on a trellis."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats, Words
+from palmette.models.split_model import HierarchyModel
+from palmette.trellis.hierarchies.sparse import SparseTrellis
+
+__all__ = ["HierarchyPasses", "Numbers", "Splits"]
+
+Numbers = npt.NDArray[np.integer[Any]]
+Splits = tuple[Numbers, Numbers, Floats]  #: the two parts of each split, and a value
+
+
+class HierarchyPasses(Protocol):
+    """A model on a trellis: sums, maxima, probabilities and draws over the hierarchies that meet the conditions.
+
+    Clusters go by numbers, and a table has one entry for each. Z and M are tables of logarithms, as `inside` and
+    `maximum` return them, μ one of probabilities, from `outside`. Passes keep nothing that a posterior would have to
+    forget: whoever asks holds the tables.
+    """
+
+    model: HierarchyModel
+    """What gives log ψ."""
+    trellis: SparseTrellis | None
+    """The chosen clusters and splits; None if all are there, so that sums are over every hierarchy."""
+    n: int
+    """The number of leaves."""
+
+    @property
+    def sizes(self) -> Numbers:
+        """The number of leaves of each cluster."""
+
+    @property
+    def root(self) -> int:
+        """The cluster of all leaves."""
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes for log Z and the MAP; known before they are computed."""
+
+    def number(self, mask: int) -> int:
+        """The cluster with this bit mask, −1 if it is not there."""
+
+    def mask_of(self, cluster: int) -> int:
+        """The bit mask of a cluster."""
+
+    def inside(self) -> Floats:
+        """log Z of every cluster; −inf where no hierarchy is possible."""
+
+    def maximum(self) -> Floats:
+        """log M of every cluster: the largest log potential of a hierarchy over it."""
+
+    def outside(self, Z: Floats) -> Floats:
+        """μ: the probability that each cluster occurs."""
+
+    def splits(self, cluster: int, V: Floats) -> Splits:
+        """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
+
+    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+        """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
+
+    def with_sums(self, u: Floats) -> HierarchyPasses:
+        """The same clusters and splits with log ψ(L, R) = u(L) + u(R)."""
+
+    def draw(self, Z: Floats, size: int, seed: int) -> tuple[Numbers, Floats]:
+        """(size, n − 1) rows of exact draws, increasing, and (size,) log potentials.
+
+        Rows are numbers of the trellis's splits or, if it is the full one, masks of the clusters of two leaves or more.
+        """
+
+    def count(self) -> int:
+        """The number of hierarchies of non-zero potential, exactly."""
+
+    def entropy(self, Z: Floats, mu: Floats) -> float:
+        """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
+
+    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
+        """Σ p log(p/q) over hierarchies, q being the other's; +inf where q = 0 < p."""
+
+    def pair_sums(self, values: Floats) -> Floats:
+        """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
+
+    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+
+    def best_splits(self, M: Floats) -> list[tuple[int, int]]:
+        """The clusters of two leaves or more of the best hierarchy, given `maximum`, and which of its splits each has.
+
+        Ties: the lowest left part.
+        """
+        found, stack = [], [self.root]
+        while stack:
+            cluster = stack.pop()
+            if self.sizes[cluster] > 1:
+                left, right, values = self.splits(cluster, M)
+                best = int(np.argmax(values))
+                found.append((cluster, best))
+                stack += [int(left[best]), int(right[best])]
+        return found
+
+    def best_masks(self, M: Floats) -> list[int]:
+        """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
+        return [self.mask_of(cluster) for cluster, _ in self.best_splits(M)]

@@ -1,0 +1,87 @@
+"""A model on all clusters, as kernels take it: log ψ, what it reads, and which clusters may occur."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import is_ours, specialise
+from palmette.array_types import Floats, Masks
+from palmette.clusters import cluster_members
+from palmette.labels import describe_cluster
+from palmette.models.full_tables import Potentials
+from palmette.models.split_model import HierarchyModel
+from palmette.passes.all_clusters import AllClusters
+from palmette.recursions.hierarchies.inside import listed_log_psi, solve_all
+from palmette.threads import Workers
+
+__all__ = ["SplitTables", "tabulate_potentials"]
+
+
+class SplitTables(NamedTuple):
+    """All clusters, log ψ of their splits, and flags of those that may occur (none: all may)."""
+
+    clusters: AllClusters
+    potentials: Potentials
+    allowed: npt.NDArray[np.uint8]
+
+    @property
+    def data(self) -> Any:
+        """What the compiled log ψ reads."""
+        return self.potentials.data
+
+    @property
+    def log_psi(self) -> Any:
+        """The compiled log ψ(data, P, L, R)."""
+        return self.potentials.log_psi
+
+    def specialised(self, template: Any, **functions: Any) -> Any:
+        """`template` compiled for this model's log ψ."""
+        return specialise(template, log_psi=self.log_psi, **functions)
+
+    def run(self, workers: Workers, kernel: Any, masks: Masks, work: float, *tables: Any) -> None:
+        """kernel(data, allowed, masks, *tables) on slices of the masks, each of which costs `work`."""
+
+        def call(first: int, last: int) -> None:
+            kernel(self.data, self.allowed, masks[first:last], *tables)
+
+        workers.run(call, np.full(len(masks), work))
+
+    def solve(self, n: int) -> tuple[Floats, Floats]:
+        """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
+        Z, M = np.empty(1 << n), np.empty(1 << n)
+        self.specialised(solve_all)(self.data, self.allowed, n, Z, M)
+        return Z, M
+
+
+def tabulate_potentials(model: HierarchyModel, clusters: AllClusters) -> Potentials:
+    """The tables of `model` for all clusters; ValueError if a score of a person's own is not symmetric."""
+    with clusters.workers("tabulating clusters", 20.0 * 2**clusters.n) as workers:
+        potentials = model.tabulate_splits(workers)
+    if not is_ours(potentials.log_psi):
+        _check_symmetric(model, potentials)
+    return potentials
+
+
+def _check_symmetric(model: HierarchyModel, potentials: Potentials) -> None:
+    # The passes hand the two parts of a split to the score in either order.
+    n = model.n_leaves
+    rng = np.random.default_rng(0)
+    parent, choice = rng.integers(1, 1 << n, (2, 64), dtype=np.uint64)
+    left = parent & choice
+    proper = (left != 0) & (left != parent)
+    parent, left = parent[proper], left[proper]
+    one, two = np.empty(len(left)), np.empty(len(left))
+    evaluate = specialise(listed_log_psi, log_psi=potentials.log_psi)
+    evaluate(potentials.data, parent, left, parent ^ left, one)
+    evaluate(potentials.data, parent, parent ^ left, left, two)
+    bad = np.flatnonzero(~np.isclose(one, two, rtol=1e-9, atol=1e-9, equal_nan=True))
+    if len(bad):
+        i = bad[0]
+        sides = " and ".join(describe_cluster(cluster_members(int(m[i])), model.labels) for m in (left, parent ^ left))
+        raise ValueError(
+            f"{type(model).__name__}.score is not symmetric: the split into {sides} has log potential {one[i]:g} "
+            f"one way round and {two[i]:g} the other; a split is an unordered pair"
+        )

@@ -1,0 +1,173 @@
+"""A posterior for any number of leaves: over everything if that can be summed, over what matters if not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack, overload
+
+import numpy as np
+
+from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
+from palmette.errors import TrellisTooLarge
+from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_model
+from palmette.models.cluster_model import PartitionModel
+from palmette.models.split_model import HierarchyModel
+from palmette.posterior.hierarchies import HierarchyPosterior
+from palmette.posterior.partitions import PartitionPosterior
+from palmette.search.greedy import greedy
+from palmette.search.grow import grow
+from palmette.search.refine import refine
+from palmette.temperature import at_perplexity
+from palmette.trellis.hierarchies.sparse import SparseTrellis
+from palmette.trellis.partitions.sparse import PartitionTrellis
+
+__all__ = ["posterior"]
+
+SomePosterior = HierarchyPosterior | PartitionPosterior
+
+_ROUNDS = 2  # of refinement before a sparse trellis is grown
+_REGROWN = 2  # times: which clusters matter depends on β, and β on the clusters
+_MOST_REMAINDERS = 100_000
+
+
+class _Options(TypedDict, total=False):
+    exact_leaves: int
+    max_memory: int | None
+    perplexity: float | None
+    hierarchies: Iterable[Hierarchy]
+    min_share: float
+    max_clusters: int
+    rng: np.random.Generator | int | None
+    progress: bool | None
+
+
+@overload
+def posterior(model: HierarchyModel, *, n_clusters: None = ..., **options: Unpack[_Options]) -> HierarchyPosterior: ...
+@overload
+def posterior(
+    model: PartitionModel, *, n_clusters: int | None = ..., **options: Unpack[_Options]
+) -> PartitionPosterior: ...
+def posterior(
+    model: HierarchyModel | PartitionModel,
+    *,
+    exact_leaves: int | None = None,
+    max_memory: int | None = None,
+    perplexity: float | None = None,
+    hierarchies: Iterable[Hierarchy] = (),
+    min_share: float = DEFAULTS.min_share,
+    max_clusters: int = DEFAULTS.max_clusters,
+    n_clusters: int | None = None,
+    rng: np.random.Generator | int | None = 0,
+    progress: bool | None = None,
+) -> HierarchyPosterior | PartitionPosterior:
+    """The posterior over all hierarchies (or partitions) of the model's leaves, or over those of a sparse trellis.
+
+    Up to `exact_leaves` leaves (None: 20, and 17 for a `SplitFunction`) everything is summed over and every answer is
+    exact, unless the tables take more than `max_memory` bytes. Beyond, ``is_exact`` is False: answers are exact given
+    the trellis, and log Z is a lower bound.
+
+    - Hierarchies: the trellis is grown by `grow`, with `min_share` and `max_clusters`, around the greedy hierarchy, the
+      same refined, and `hierarchies`. `uncovered` says what it misses.
+    - Partitions: they are made of clusters of the greedy hierarchy and of `hierarchies`, or of the best single one of
+      these if their mixtures are too many. Where all of these agree, such a posterior is too sure of itself.
+
+    `hierarchies` are other good ones, such as ``palmette.similarity.linkages(similarity, labels)``. With `perplexity`,
+    β is solved for on the trellis, which is grown again at that β. `n_clusters` conditions a posterior over partitions,
+    after β was found. Only refining is random: the same `rng` gives the same result.
+
+    >>> import numpy as np, palmette as pal
+    >>> points = np.random.default_rng(0).normal(size=(30, 2))
+    >>> few, many = (pal.search.posterior(pal.models.SumOfSquares(points[:n])) for n in (8, 30))
+    >>> few.is_exact, many.is_exact
+    (True, False)
+    """
+    _check(model, n_clusters)
+    task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
+    if exact_leaves is None:
+        exact_leaves = DEFAULTS.most_leaves(tabled=model.clusterings == "hierarchies" and not model.is_compiled)
+    if model.n_leaves <= check_integer("exact_leaves", exact_leaves, 0):
+        with suppress(TrellisTooLarge):
+            return task.exact()
+    if model.clusterings == "partitions":
+        return task.on(_chosen_partitions(model, hierarchies))
+    first = _start(model, hierarchies, rng, progress)
+    return task.grown(first, min_share=min_share, max_clusters=max_clusters)
+
+
+def _check(model: HierarchyModel | PartitionModel, n_clusters: int | None) -> None:
+    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+    if n_clusters is not None and model.clusterings != "partitions":
+        raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A model whose temperature may have to be found, and what its posterior is made with."""
+
+    model: Any
+    perplexity: float | None
+    n_clusters: int | None
+    options: dict[str, Any]
+
+    def exact(self) -> SomePosterior:
+        # With the tables that every answer needs, so that it is known now whether there is memory for them.
+        whole = _with_tables(self.make(self.model))
+        if self.perplexity is None:
+            return whole
+        whole.clear()
+        return _with_tables(self.on(None))
+
+    def on(self, trellis: SparseTrellis | PartitionTrellis | None) -> SomePosterior:
+        return self.make(self.tempered(trellis), trellis)
+
+    def grown(self, trellis: SparseTrellis, **limits: Any) -> SomePosterior:
+        limits["progress"] = self.options["progress"]
+        trellis = grow(self.model, trellis, **limits)
+        for _ in range(0 if self.perplexity is None else _REGROWN):
+            trellis = grow(self.tempered(trellis), trellis, **limits)
+        return self.on(trellis)
+
+    def tempered(self, trellis: SparseTrellis | PartitionTrellis | None) -> Any:
+        if self.perplexity is None:
+            return self.model
+        return at_perplexity(self.model, self.perplexity, trellis=trellis, progress=self.options["progress"])
+
+    def make(self, model: Any, trellis: Any = None) -> SomePosterior:
+        if model.clusterings == "hierarchies":
+            return HierarchyPosterior(model, trellis=trellis, **self.options)
+        made = PartitionPosterior(model, trellis=trellis, **self.options)
+        return made if self.n_clusters is None else made.condition(n_clusters=self.n_clusters)
+
+
+def _with_tables(made: SomePosterior) -> SomePosterior:
+    if made.log_partition > -math.inf:
+        made.map()
+        made.cluster_probabilities(1.0)
+    return made
+
+
+def _start(
+    model: HierarchyModel,
+    hierarchies: Iterable[Hierarchy],
+    rng: np.random.Generator | int | None,
+    progress: bool | None,
+) -> SparseTrellis:
+    first = greedy(model).hierarchy
+    refined = refine(model, first, seconds=None, rounds=_ROUNDS, rng=rng, progress=progress).hierarchy
+    return SparseTrellis.from_hierarchies([first, refined, *hierarchies])
+
+
+def _chosen_partitions(model: PartitionModel, hierarchies: Iterable[Hierarchy]) -> PartitionTrellis:
+    first = greedy(model).hierarchy
+    assert first is not None
+    several = [first, *hierarchies]
+    try:
+        return PartitionTrellis.from_hierarchies(several, max_remainders=_MOST_REMAINDERS)
+    except TrellisTooLarge:  # log Z is a lower bound, so the largest is the best
+        each = [PartitionTrellis.from_hierarchy(hierarchy) for hierarchy in several]
+        return max(each, key=lambda trellis: PartitionPosterior(model, trellis=trellis, progress=False).log_partition)

@@ -1,0 +1,66 @@
+"""Regrafts under any model: it is asked for log ψ of splits given as bit masks, once for each survey, from Python."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from palmette.clusters import lowest_first
+from palmette.hierarchy import Hierarchy
+from palmette.models.split_model import HierarchyModel
+from palmette.search.regrafts import Regrafts, weigh
+from palmette.search.tree_state import CHANGES, POSITIONS, Tree, Walk, empty_tree, lay_out
+
+__all__ = ["MaskRegrafts"]
+
+
+class MaskRegrafts(Regrafts):
+    """Those of any model of hierarchies of at most 63 leaves; the table of a tree holds bit masks."""
+
+    effort = 1 << 9
+
+    def __init__(self, model: HierarchyModel) -> None:
+        self.data = model
+        self.survey, self.refresh = _survey, _refresh
+
+    def make(self, template: Callable[..., Any], **functions: Any) -> Callable[..., Any]:
+        """The template as it is written, in Python, with these functions behind its names."""
+        return types.FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
+
+    def empty_tree(self, hierarchy: Hierarchy) -> Tree:
+        """With the bit masks of all clusters."""
+        return empty_tree(hierarchy, masks=hierarchy.cluster_masks())
+
+
+def _survey(model: HierarchyModel, tree: Tree, walk: Walk, moved: int, top: int) -> None:
+    lay_out(tree.parent, tree.child, moved, top, walk)
+    _score_rest(model, tree, walk, moved)
+    weigh(walk)
+
+
+def _score_rest(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> None:
+    r = walk.counts[POSITIONS]
+    part = tree.table[moved, 0]
+    rest = tree.table[walk.node[:r], 0] & ~part
+    inner = np.flatnonzero(walk.second[:r])
+    lost = inner[walk.loses[inner]]
+    first, second = rest[inner + 1], rest[walk.second[inner]]
+    left = [rest, first | part, first, rest[lost + 1]]
+    right = [np.full(r, part), second, second | part, rest[walk.second[lost]]]
+    values = model.log_potentials(*lowest_first(np.concatenate(left), np.concatenate(right)))
+    ends = np.cumsum([len(part) for part in left])
+    walk.beside[:r], walk.first_with[inner], walk.second_with[inner], own = np.split(values, ends[:-1])
+    walk.log_psi[inner] = tree.log_psi[walk.node[inner]]
+    walk.log_psi[lost] = own
+
+
+def _refresh(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> None:
+    nodes = walk.changed[: walk.counts[CHANGES], 0]
+    nodes = nodes[tree.child[nodes, 0] != tree.child[nodes, 1]]  # both are 0 for a leaf
+    for v in nodes:
+        tree.size[v] = tree.size[tree.child[v]].sum()
+        tree.table[v, 0] = np.bitwise_or.reduce(tree.table[tree.child[v], 0])
+    tree.log_psi[nodes] = model.log_potentials(*lowest_first(*tree.table[tree.child[nodes], 0].T))

@@ -1,0 +1,47 @@
+"""One answer to one question: functions, commands and clusterers take their limits from one record."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import palmette as pal
+from palmette.cli import palmette
+from palmette.defaults import DEFAULTS, Defaults
+
+
+def default_of(function, name):
+    return inspect.signature(function).parameters[name].default
+
+
+def option_of(command, name):
+    found = palmette.get_command(None, command)
+    return next(option.default for option in found.params if option.name == name)
+
+
+def test_the_limits_are_those_of_the_record():
+    assert default_of(pal.search.grow, "min_share") == DEFAULTS.min_share
+    assert default_of(pal.search.posterior, "min_share") == DEFAULTS.min_share
+    assert default_of(pal.search.uncovered, "min_share") == DEFAULTS.uncovered_share < DEFAULTS.min_share
+    assert default_of(pal.jets.infer, "max_leaves") == DEFAULTS.batch_leaves
+    assert {option_of(name, "exact_leaves") for name in ("hierarchies", "partitions")} == {DEFAULTS.exact_leaves}
+
+
+def test_clusterers_have_limits_of_their_own():
+    sklearn = pytest.importorskip("palmette.sklearn")
+    hierarchies, partitions = sklearn.TrellisClustering(), sklearn.PartitionTrellisClustering()
+    assert hierarchies.max_leaves == partitions.max_leaves == DEFAULTS.fitted_leaves
+    assert hierarchies.min_share == DEFAULTS.fitted_share
+
+
+def test_black_boxes_stop_earlier(monkeypatch):
+    few = Defaults(exact_leaves=6, function_leaves=5)
+    monkeypatch.setattr(import_module("palmette.search.posterior"), "DEFAULTS", few)
+    for n in (5, 6, 7):
+        function = pal.models.SplitFunction(n, lambda left, right: np.zeros(len(left)))
+        assert pal.search.posterior(function, progress=False).is_exact == (n <= 5)
+        assert pal.search.posterior(pal.models.Uniform(n), progress=False).is_exact == (n <= 6)
+    assert pal.search.posterior(function, exact_leaves=7, progress=False).is_exact

@@ -1,0 +1,116 @@
+"""Imports point down: every folder imports only from those below it, wherever the import stands."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import palmette
+
+PACKAGE = Path(palmette.__file__).parent
+DESIGN = Path(__file__).parents[1] / "docs/design.md"
+
+# From the bottom to the top. Those in one line do not import each other.
+ORDER = [
+    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "_immutable"],
+    ["labels", "checks", "_jit"],
+    ["_static", "clusters", "numeric", "hashing", "threads"],
+    ["formats", "drawing"],
+    ["partition"],
+    ["hierarchy"],
+    ["trellis", "likelihoods"],
+    ["models"],
+    ["recursions"],
+    ["passes"],
+    ["posterior"],
+    ["temperature"],
+    ["search"],
+    ["similarity", "evaluate", "datasets", "ultrametric"],
+    ["coalescent"],
+    ["batch"],
+    ["jets"],
+    ["simulate"],
+    ["interop", "plot", "report", "sklearn"],
+    ["__init__"],
+    ["cli"],
+    ["__main__"],
+]
+# Pairs (importing module, imported folder) that may point up, each with a reason.
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+
+
+def modules(root):
+    """Every module of a package as (its dotted name without the package's, its source)."""
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+        yield name, path.read_text(encoding="utf-8")
+
+
+def imported(source):
+    """The parts of the package that a source imports anywhere: on top, in a function, for type checkers only."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "palmette":
+            parts = node.module.split(".")[1:]
+            yield from [parts[0]] if parts else [name.name for name in node.names]
+        elif isinstance(node, ast.Import):
+            for name in node.names:
+                package, _, rest = name.name.partition(".")
+                if package == "palmette":
+                    yield rest.split(".")[0] or "__init__"
+
+
+def upward_imports(root):
+    level = {folder: height for height, folders in enumerate(ORDER) for folder in folders}
+    for name, source in modules(root):
+        own = name.split(".")[0]
+        for folder in imported(source):
+            here = folder if folder in level else "__init__"  # a name such as Hierarchy
+            if here != own and level[here] >= level[own] and (name, folder) not in EXCEPTIONS:
+                yield f"{name} imports {folder}"
+
+
+def test_no_import_points_up():
+    assert list(upward_imports(PACKAGE)) == []
+
+
+def test_every_folder_has_its_place():
+    found = {name.split(".")[0] for name, _ in modules(PACKAGE)}
+    assert found == {folder for folders in ORDER for folder in folders}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from palmette.posterior import Draws\n",
+        "from palmette import HierarchyPosterior\n",
+        "import palmette.posterior.base\n",
+        "def late():\n    from palmette.plot import heatmap\n",
+        "if TYPE_CHECKING:\n    from palmette.search.posterior import posterior\n",
+        "from palmette.passes.hierarchies import full\n",
+    ],
+)
+def test_an_upward_import_is_noticed(line, tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/late.py").write_text(line)
+    assert len(list(upward_imports(tmp_path))) == 1
+
+
+def test_a_downward_import_is_none(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/late.py").write_text("from palmette.hierarchy import Hierarchy\nimport numpy\n")
+    assert list(upward_imports(tmp_path)) == []
+
+
+def test_no_exception_is_out_of_date():
+    every = {(name, folder) for name, source in modules(PACKAGE) for folder in imported(source)}
+    assert EXCEPTIONS.keys() <= every
+
+
+def test_the_design_page_shows_the_same_order():
+    drawn = re.search(r"<!-- order -->\n(.*?)\n<!-- end of order -->", DESIGN.read_text(encoding="utf-8"), re.DOTALL)
+    rows = [re.findall(r"\w+", line) for line in drawn[1].splitlines() if re.search(r"\w", line)]
+    assert rows == ORDER[::-1]
