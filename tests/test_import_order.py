@@ -17,7 +17,7 @@ DESIGN = Path(__file__).parents[1] / "docs/design.md"
 ORDER = [
     ["_version", "errors", "defaults", "array_types", "progress", "_extras", "_immutable"],
     ["labels", "checks", "_jit"],
-    ["_static", "clusters", "numeric", "hashing", "threads"],
+    ["_static", "clusters", "numeric", "hashing", "threads", "links"],
     ["formats", "drawing"],
     ["partition"],
     ["hierarchy"],
