@@ -14,6 +14,7 @@ from palmette.labels import leaf_index, leaf_numbers
 
 __all__ = [
     "Cluster",
+    "cluster_leaves",
     "cluster_mask",
     "cluster_members",
     "cluster_sizes",
@@ -120,7 +121,12 @@ def cluster_mask(cluster: Cluster, labels: Sequence[str]) -> int:
     >>> cluster_mask(["a", "c"], labels=("a", "b", "c")), cluster_mask([1], labels=("a", "b", "c"))
     (5, 2)
     """
+    return sum(1 << leaf for leaf in cluster_leaves(cluster, labels))
+
+
+def cluster_leaves(cluster: Cluster, labels: Sequence[str]) -> frozenset[int]:
+    """The leaves of a cluster given by leaf indices (integers) or by labels (strings), of which there must be some."""
     leaves = leaf_numbers(cluster, leaf_index(labels))
     if not leaves:
         raise ValueError("the cluster is empty; a cluster holds at least one leaf")
-    return sum(1 << leaf for leaf in leaves)
+    return leaves

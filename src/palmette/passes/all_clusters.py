@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,8 @@ import numpy.typing as npt
 from palmette.array_types import Masks
 from palmette.clusters import cluster_sizes
 from palmette.errors import TrellisTooLarge
-from palmette.passes.memory import amount, check_memory, require_memory
-from palmette.progress import Progress
-from palmette.threads import Workers, check_threads
+from palmette.passes.resources import Resources, amount
+from palmette.threads import Workers
 
 __all__ = ["SERIAL", "AllClusters"]
 
@@ -22,28 +22,18 @@ MOST_LEAVES = 30  # masks are listed as 32-bit integers
 SERIAL = 12  # up to here one compiled call does everything: threads would cost more than they give
 
 
-class AllClusters:
+class AllClusters(Resources):
     """All 2^n clusters of n leaves, named by their masks; `beyond` says what there is for more leaves."""
 
-    def __init__(
-        self,
-        n: int,
-        beyond: str,
-        max_memory: int | None = None,
-        threads: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
+    def __init__(self, n: int, beyond: str, **options: Any) -> None:
+        super().__init__(**options)
         self.n = n
         self._beyond = beyond
-        self._max_memory = check_memory(max_memory)
-        self._threads = check_threads(threads)
-        self._progress = progress
 
-    def require(self, n_bytes: int) -> None:
+    def require_bytes(self, n_bytes: int) -> None:
         """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
         what = f"the full trellis over n = {self.n} leaves"
-        advice = f"Raise max_memory or take fewer leaves; beyond, {self._beyond}"
-        require_memory(what, n_bytes, self._max_memory, advice)
+        self.require(what, n_bytes, f"Raise max_memory or take fewer leaves; beyond, {self._beyond}")
         if self.n > MOST_LEAVES:
             reason = f"at most {MOST_LEAVES} leaves are possible"
             raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {reason}. Take fewer; beyond, {self._beyond}")
@@ -69,4 +59,4 @@ class AllClusters:
 
     def workers(self, title: str, total: float) -> Workers:
         """Threads for one pass, with a progress bar that counts up to `total`."""
-        return Workers(self._threads, Progress(f"{title}, n = {self.n}", total, self._progress))
+        return super().workers(f"{title}, n = {self.n}", total)

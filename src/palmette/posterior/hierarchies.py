@@ -114,7 +114,8 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
 
     def admits(self, hierarchy: Hierarchy) -> bool:
         """Whether a hierarchy meets the conditions."""
-        return self._conditions.admit(hierarchy.aligned_to(self.labels))
+        aligned = hierarchy.aligned_to(self.labels)
+        return not self._conditions or self._conditions.admit(aligned.clusters())
 
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
@@ -132,7 +133,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         clusters = [leaf_numbers([subtree.labels[leaf] for leaf in cluster], index) for cluster in subtree.clusters()]
         masks = [sum(1 << leaf for leaf in cluster) for cluster in clusters]
         root = self._passes.number(masks[-1])
-        if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit_clusters(clusters):
+        if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit(clusters):
             return 0.0
         left, right = ([masks[child] for child in column] for column in subtree.children.T)
         log_potential = float(self._passes.log_psi_of(left, right).sum())

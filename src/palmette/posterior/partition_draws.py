@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.clusters import Cluster
-from palmette.labels import leaf_index, leaf_numbers
+from palmette.clusters import Cluster, cluster_leaves
 from palmette.partition import Partition
 from palmette.posterior.draws import DrawSequence
 from palmette.posterior.tables import ClusterRow, Table, member_table
@@ -90,9 +89,7 @@ class PartitionDraws(DrawSequence[Partition]):
         return out
 
     def _inside_and_outside(self, cluster: Cluster) -> tuple[list[int], list[int]]:
-        leaves = leaf_numbers(cluster, leaf_index(self.labels))
-        if not leaves:
-            raise ValueError("the cluster is empty; a cluster holds at least one leaf")
+        leaves = cluster_leaves(cluster, self.labels)
         self._require_some()
         return sorted(leaves), sorted(set(range(self.n_leaves)) - leaves)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
-from palmette.clusters import Cluster
-from palmette.labels import leaf_index, leaf_numbers
+from palmette.clusters import Cluster, cluster_leaves
 from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.correlation_clusters import CorrelationClusters
@@ -122,7 +121,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
-        found = self._passes.find(self._leaves(cluster))
+        found = self._passes.find(cluster_leaves(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
@@ -140,7 +139,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def together_probability(self, group: Cluster) -> float:
         """The probability that all leaves of `group` are in one cluster."""
-        return self._passes.together(self._together, self._leaves(group))
+        return self._passes.together(self._together, cluster_leaves(group, self.labels))
 
     def together_probability_array(self) -> Floats:
         """(2^n,): the probability that a group is together, for every group by bit mask; a read-only view."""
@@ -157,7 +156,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         Likeliest first; `most` of them, or all.
         """
         self._require_possible()
-        left, right, log_psi = self._passes.splits(self._leaves(cluster))
+        left, right, log_psi = self._passes.splits(cluster_leaves(cluster, self.labels))
         keep = log_psi > -np.inf
         left, right, log_psi = left[keep], right[keep], log_psi[keep]
         probabilities = np.zeros(len(left))
@@ -176,7 +175,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def join_probabilities(self, cluster: Cluster) -> Table[JoinRow]:
         """What `cluster` can be joined with, each with the probability that the two together are one cluster."""
-        leaves = self._leaves(cluster)
+        leaves = cluster_leaves(cluster, self.labels)
         joined = (self._passes.shared(leaves) == len(leaves)) & (self._passes.sizes > len(leaves))
         found = np.flatnonzero(joined & (self._outside > 0.0))
 
@@ -241,12 +240,6 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def _make(self, clusters: list[int]) -> Partition:
         return self._passes.partition_of(clusters)
-
-    def _leaves(self, cluster: Cluster) -> frozenset[int]:
-        leaves = leaf_numbers(cluster, leaf_index(self.labels))
-        if not leaves:
-            raise ValueError("the cluster is empty; a cluster holds at least one leaf")
-        return leaves
 
     def _require_full(self, verb: str, instead: str) -> None:
         if self._trellis is not None:

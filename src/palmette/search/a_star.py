@@ -24,7 +24,7 @@ from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel
-from palmette.passes.memory import check_memory, require_memory
+from palmette.passes.resources import Resources
 from palmette.progress import Progress
 from palmette.search import a_star_walk as walk
 from palmette.search.a_star_opening import compile_opening, enter_root, open_listed
@@ -79,11 +79,11 @@ def a_star(
     """
     _check(model)
     deadline = time.monotonic() + check_seconds(seconds)
-    max_memory = check_memory(max_memory)
+    resources = Resources(max_memory)
     known = _known(model)
     if model.n_leaves == 1:
         return Proved(known.hierarchy, known.log_potential, known.log_potential, 0, 1)
-    search = _Search(model, known, max_memory)
+    search = _Search(model, known, resources)
     is_proved = search.run(deadline, progress)
     found = _better(model, known, Hierarchy.from_splits(search.splits(), model.labels))
     limit = found.log_potential if is_proved else max(float(search.state.upper[1]), found.log_potential)
@@ -121,8 +121,8 @@ def _split_masks(hierarchy: Hierarchy) -> npt.NDArray[np.uint64]:
 class _Search:
     """The state of one search, and what compiled code cannot do: grow, ask a Python function, watch the clock."""
 
-    def __init__(self, model: HierarchyModel, known: Found, max_memory: int | None) -> None:
-        self.model, self.max_memory = model, max_memory
+    def __init__(self, model: HierarchyModel, known: Found, resources: Resources) -> None:
+        self.model, self.resources = model, resources
         self.known = _split_masks(known.hierarchy)
         self.tolerance = _SAME * abs(known.log_potential) if known.log_potential > -math.inf else 0.0
         self.state = walk.first_state(model.n_leaves)
@@ -194,7 +194,7 @@ class _Search:
             return False
         arrays = {name: getattr(self.state, name) for name in names}
         n_bytes = sum(array.nbytes for array in self.state) + times * sum(array.nbytes for array in arrays.values())
-        require_memory("the search", n_bytes, self.max_memory, "Raise max_memory")
+        self.resources.require("the search", n_bytes, "Raise max_memory")
         self.state = self.state._replace(**{name: np.tile(array, times) for name, array in arrays.items()})
         return True
 

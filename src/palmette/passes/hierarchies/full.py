@@ -47,7 +47,7 @@ class FullHierarchyPasses(HierarchyPasses):
         self.clusters = AllClusters(
             self.n, "a SparseTrellis of chosen clusters (a sparse trellis) takes any number of leaves", **options
         )
-        self.clusters.require(self.memory_needed)
+        self.clusters.require_bytes(self.memory_needed)
         self._conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._potentials = potentials
 
@@ -68,7 +68,7 @@ class FullHierarchyPasses(HierarchyPasses):
 
     def _require_tables(self, number: int) -> None:
         # So many tables of numbers more.
-        self.clusters.require(self.memory_needed + 8 * number * (1 << self.n))
+        self.clusters.require_bytes(self.memory_needed + 8 * number * (1 << self.n))
 
     def number(self, mask: int) -> int:
         """The name of the cluster with this bit mask: the mask."""

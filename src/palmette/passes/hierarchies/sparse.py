@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,8 @@ from palmette.array_types import Floats, Ints, Words
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.protocol import HierarchyPasses
-from palmette.passes.memory import check_memory, require_memory
-from palmette.progress import Progress
+from palmette.passes.resources import Resources
 from palmette.recursions.hierarchies import sparse as kernels
-from palmette.threads import Workers, check_threads
 from palmette.trellis.bit_sets import as_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
@@ -33,20 +32,16 @@ class SparseHierarchyPasses(HierarchyPasses):
         conditions: HierarchyConditions | None = None,
         *,
         log_psi: Floats | None = None,
-        max_memory: int | None = None,
-        threads: int | None = None,
-        progress: bool | None = None,
+        **options: Any,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis.aligned_to(model.labels)
         self.conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
-        self._max_memory = check_memory(max_memory)
-        self._threads = check_threads(threads)
-        self._progress = progress
+        self._resources = Resources(**options)
         what = f"the sparse trellis of {trellis.n_clusters:,} clusters and {trellis.n_splits:,} splits"
-        require_memory(what, self.memory_needed, self._max_memory, "Raise max_memory or take fewer hierarchies")
+        self._resources.require(what, self.memory_needed, "Raise max_memory or take fewer hierarchies")
 
     @property
     def memory_needed(self) -> int:
@@ -177,7 +172,7 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def _pairs(self) -> Floats:
         what = f"the matrix of all pairs of {self.n:,} leaves"
-        require_memory(what, 8 * self.n**2, self._max_memory, "Ask for the clusters that matter")
+        self._resources.require(what, 8 * self.n**2, "Ask for the clusters that matter")
         return np.zeros((self.n, self.n))
 
     def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
@@ -195,7 +190,6 @@ class SparseHierarchyPasses(HierarchyPasses):
         out = np.empty((size, self.n - 1), dtype=np.int64)
         log_potentials = np.empty(size)
         fixed = (*self._splits, self.log_psi, Z, np.uint64(seed), out, log_potentials)
-        progress = Progress(f"drawing hierarchies, n = {self.n}", float(size), self._progress)
-        with Workers(self._threads, progress) as workers:
+        with self._resources.workers(f"drawing hierarchies, n = {self.n}", float(size)) as workers:
             workers.run(lambda i, j: kernels.draw_splits(*fixed, i, j), np.full(size, 100.0 * self.n))
         return out, log_potentials

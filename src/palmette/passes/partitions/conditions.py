@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -11,24 +11,19 @@ import numpy.typing as npt
 
 from palmette.clusters import Cluster
 from palmette.errors import ImpossibleData
-from palmette.labels import describe_cluster, leaf_index, leaf_numbers
+from palmette.passes.conditions import Conditions, Leaves, Sharing
 
 __all__ = ["PartitionConditions"]
 
-Leaves = frozenset[int]
-
 
 @dataclass(frozen=True)
-class PartitionConditions:
+class PartitionConditions(Conditions):
     """Required and forbidden clusters, groups that stay together, groups that are apart; a number of clusters.
 
     All but the last are conditions on single clusters: a partition meets them if and only if each of its clusters does.
     (A leaf of a required cluster R is in some cluster, which may overlap R only by being R.)
     """
 
-    labels: tuple[str, ...] = field(repr=False)
-    required: frozenset[Leaves] = frozenset()
-    forbidden: frozenset[Leaves] = frozenset()
     together: frozenset[Leaves] = frozenset()
     apart: frozenset[Leaves] = frozenset()
     n_clusters: int | None = None
@@ -42,22 +37,12 @@ class PartitionConditions:
         n_clusters: int | None = None,
     ) -> PartitionConditions:
         """These conditions and more; `ImpossibleData` if two of them contradict each other."""
-        index = leaf_index(self.labels)
-
-        def read(name: str, groups: Iterable[Cluster]) -> frozenset[Leaves]:
-            if isinstance(groups, str):
-                raise TypeError(f"{name} is a list of clusters, each a list of leaves, not {groups!r}")
-            found = frozenset(leaf_numbers(group, index) for group in groups)
-            if frozenset() in found:
-                raise ValueError(f"{name} holds an empty cluster; a cluster holds at least one leaf")
-            return found
-
         conditions = PartitionConditions(
             self.labels,
-            self.required | read("require", require),
-            self.forbidden | read("forbid", forbid),
-            _merged(self.together | read("together", together)),
-            self.apart | read("apart", apart),
+            self.required | self._read("require", require),
+            self.forbidden | self._read("forbid", forbid),
+            _merged(self.together | self._read("together", together)),
+            self.apart | self._read("apart", apart),
             self.n_clusters if n_clusters is None else self._check_number(n_clusters),
         )
         conditions._check()
@@ -65,16 +50,14 @@ class PartitionConditions:
 
     def __bool__(self) -> bool:
         """Whether there are conditions on single clusters."""
-        return bool(self.required or self.forbidden or self.together or self.apart)
+        return super().__bool__() or bool(self.together or self.apart)
 
     @property
     def blocks(self) -> list[Leaves]:
         """Groups of leaves of which a cluster holds all or none."""
         return sorted(self.required | self.together, key=sorted)
 
-    def allowed(
-        self, sizes: npt.NDArray[np.integer], shared: Callable[[Leaves], npt.NDArray[np.integer]]
-    ) -> npt.NDArray[np.bool_]:
+    def allowed(self, sizes: npt.NDArray[np.integer], shared: Sharing) -> npt.NDArray[np.bool_]:
         """Flags of the possible clusters, given their sizes and how many leaves each shares with a group."""
         possible = np.ones(len(sizes), dtype=bool)
         for group in self.required:
@@ -91,10 +74,7 @@ class PartitionConditions:
 
     def admit(self, clusters: list[Leaves]) -> bool:
         """Whether a partition into these clusters meets the conditions."""
-        if self.n_clusters not in (None, len(clusters)):
-            return False
-        sizes = np.array([len(cluster) for cluster in clusters])
-        return bool(self.allowed(sizes, lambda group: np.array([len(group & c) for c in clusters])).all())
+        return self.n_clusters in (None, len(clusters)) and super().admit(clusters)
 
     def phrase(self) -> str:
         """`` into 3 clusters given 2 required clusters and 1 group kept together``, or nothing."""
@@ -118,8 +98,7 @@ class PartitionConditions:
         return int(n_clusters)
 
     def _check(self) -> None:
-        for group in self.required & self.forbidden:
-            raise ImpossibleData(f"the cluster {self._name(group)} is both required and forbidden")
+        self._refuse_both()
         for one, other in combinations(sorted(self.required, key=sorted), 2):
             if one & other:
                 raise ImpossibleData(
@@ -131,9 +110,6 @@ class PartitionConditions:
                     raise ImpossibleData(
                         f"{self._name(block & group)} must be in one cluster and must be apart; drop one condition"
                     )
-
-    def _name(self, group: Leaves) -> str:
-        return describe_cluster(group, self.labels)
 
 
 def _merged(groups: frozenset[Leaves]) -> frozenset[Leaves]:

@@ -49,7 +49,7 @@ class FullPartitionPasses(PartitionPasses):
         self.n = model.n_leaves
         beyond = "a PartitionTrellis of chosen clusters takes any number of leaves"
         self.clusters = AllClusters(self.n, beyond, **options)
-        self.clusters.require(self.memory_needed)
+        self.clusters.require_bytes(self.memory_needed)
         self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
 
@@ -133,7 +133,7 @@ class FullPartitionPasses(PartitionPasses):
 
     def log_partitions_by_number(self) -> Floats:
         """(n + 1,): log Z_k of all leaves for every number k of clusters."""
-        self.clusters.require(self.memory_needed + (24 << self.n))
+        self.clusters.require_bytes(self.memory_needed + (24 << self.n))
         out = np.full(self.n + 1, -np.inf)
         here = _nothing_left(1 << (self.n - 1))
         with self.clusters.workers("numbers of clusters", self.n * 0.5 * 3.0 ** (self.n - 1)) as workers:
@@ -155,7 +155,7 @@ class FullPartitionPasses(PartitionPasses):
 
     def cluster_probabilities(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z(X ∖ C) / Z(X), the probability that each cluster occurs."""
-        self.clusters.require(self.memory_needed + (8 << self.n))
+        self.clusters.require_bytes(self.memory_needed + (8 << self.n))
         return self._probabilities(Z, float(Z[-1]))
 
     def _probabilities(self, rest: Floats, log_partition: float) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,11 @@ from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
-from palmette.passes.memory import check_memory, require_memory
 from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.protocol import Choices, PartitionPasses
-from palmette.progress import Progress
+from palmette.passes.resources import Resources
 from palmette.recursions.partitions import sparse as kernels
 from palmette.recursions.partitions.draws import renumber
-from palmette.threads import Workers, check_threads
 from palmette.trellis.partitions.paths import Paths, count_paths, layered
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
@@ -39,18 +38,13 @@ class SparsePartitionPasses(PartitionPasses):
         model: PartitionModel,
         trellis: PartitionTrellis,
         conditions: PartitionConditions | None = None,
-        *,
-        max_memory: int | None = None,
-        threads: int | None = None,
-        progress: bool | None = None,
+        **options: Any,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis
         self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
-        self._max_memory = check_memory(max_memory)
-        self._threads = check_threads(threads)
-        self._progress = progress
+        self._resources = Resources(**options)
         self._to_trellis = align_labels(trellis.labels, model.labels)
         self._to_model = np.argsort(self._to_trellis)
 
@@ -132,7 +126,7 @@ class SparsePartitionPasses(PartitionPasses):
         """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
         what = f"the matrix of all pairs of {self.n:,} leaves"
         instead = "Ask together_probability([i, j]) for the pairs that matter"
-        require_memory(what, 8 * self.n**2, self._max_memory, instead)
+        self._resources.require(what, 8 * self.n**2, instead)
         out = np.zeros((self.n, self.n))
         kernels.add_pairs(self.trellis.cluster_bounds, self.trellis.cluster_members, table, out)
         out = out[np.ix_(self._to_trellis, self._to_trellis)]
@@ -199,8 +193,7 @@ class SparsePartitionPasses(PartitionPasses):
         log_potentials = np.zeros(size)
         fixed = (*self._paths, self.log_psi, Z, np.uint64(seed), self.trellis.cluster_bounds)
         outputs = (self.trellis.cluster_members, memberships, log_potentials)
-        progress = Progress(f"drawing partitions, n = {self.n}", float(size), self._progress)
-        with Workers(self._threads, progress) as workers:
+        with self._resources.workers(f"drawing partitions, n = {self.n}", float(size)) as workers:
             workers.run(lambda i, j: kernels.draw(*fixed, *outputs, i, j), np.full(size, 40.0 * self.n))
         memberships = np.ascontiguousarray(memberships[:, self._to_trellis])
         renumber(memberships)

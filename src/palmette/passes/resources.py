@@ -1,0 +1,56 @@
+"""What passes may use: memory, said beforehand and refused before anything is allocated; threads; a progress bar."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from palmette.errors import TrellisTooLarge
+from palmette.progress import Progress
+from palmette.threads import Workers, check_threads
+
+__all__ = ["Resources", "amount"]
+
+
+class Resources:
+    """At most so many bytes (None: three quarters of the machine's) and threads (None: all processors)."""
+
+    def __init__(self, max_memory: int | None = None, threads: int | None = None, progress: bool | None = None) -> None:
+        self._max_memory = _check_memory(max_memory)
+        self._threads = check_threads(threads)
+        self._progress = progress
+
+    def require(self, what: str, n_bytes: int, instead: str) -> None:
+        """Raise `TrellisTooLarge` unless so many bytes may be used for `what`."""
+        limit = self._max_memory if self._max_memory is not None else _default_memory()
+        if n_bytes > limit:
+            raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {amount(limit)} are allowed. {instead}")
+
+    def workers(self, title: str, total: float) -> Workers:
+        """Threads for one pass, with a progress bar that counts up to `total`."""
+        return Workers(self._threads, Progress(title, total, self._progress))
+
+
+def _check_memory(max_memory: int | None) -> int | None:
+    if max_memory is None:
+        return None
+    if isinstance(max_memory, bool) or not isinstance(max_memory, int | float | np.number) or not max_memory > 0:
+        raise ValueError(f"max_memory is {max_memory!r}; expected a positive number of bytes, such as 8e9, or None")
+    return int(min(max_memory, 2**63))
+
+
+def _default_memory() -> int:
+    try:
+        return int(0.75 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # not a POSIX system
+        return 8 * 2**30
+
+
+def amount(n_bytes: float) -> str:
+    """A number of bytes as people write it."""
+    for unit in ("bytes", "KB", "MB", "GB", "TB", "PB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} EB"
