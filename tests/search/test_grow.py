@@ -180,7 +180,7 @@ def test_scores_of_exchanges_are_sums_of_two_log_potentials(make):
     for P, A, B in splits_both_ways(trellis):
         for A1, A2 in parts_of(trellis, A):
             rows += [(P, A2, A1, B), (P, A1, A2, B)]
-    parent, kept, moved, other = np.array(rows).T
+    parent, kept, moved, other = np.array(rows).T.copy()
     found = _log_psi(state.passes, parent, kept, moved, other)
     masks = trellis.masks
     union = [masks[m] | masks[o] for m, o in zip(moved, other, strict=True)]
