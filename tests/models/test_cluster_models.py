@@ -130,6 +130,8 @@ def test_a_copy_of_a_model_gives_the_same_numbers(model, duplicate):
     assert repr(again) == repr(model) == f"{type(model).__name__}(n_leaves=6)"
     partition = Partition([0, 1, 0, 2, 2, 2], model.labels)
     assert again.log_potential(partition) == model.log_potential(partition)
+    if isinstance(model, ClusterModel):
+        assert not any(array.flags.writeable for array in (again.theta, again.additive, again.pairwise))
     assert PartitionPosterior(again).log_partition == PartitionPosterior(model).log_partition
 
 
@@ -382,7 +384,7 @@ def test_every_partition_has_the_same_log_potential():
 
 
 def trellis_table(model):
-    return PartitionPosterior(model)._trellis.log_psi
+    return PartitionPosterior(model)._passes.log_psi
 
 
 @pytest.mark.parametrize(

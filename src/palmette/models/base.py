@@ -94,6 +94,12 @@ class FeatureModel(Model):
         self._pairwise = _frozen(np.empty((0, n_leaves, n_leaves)) if len(pairwise) == 0 else np.stack(pairwise))
         self._check_shapes()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A pickle forgets that an array is closed for writing, and what is open has kernels of its own.
+        vars(self).update(state)
+        for array in (self._theta, self._additive, self._pairwise):
+            read_only(array)
+
     @property
     def theta(self) -> Floats:
         """The parameters that `features` and `score` receive, as one read-only vector."""

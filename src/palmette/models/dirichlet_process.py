@@ -75,7 +75,7 @@ class DirichletProcess(ClusterModel):
         return {name: value for name, value in vars(self).items() if name != "features"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        super().__setstate__(state)
         self._compile()
 
     @property

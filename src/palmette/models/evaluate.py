@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
 from palmette.clusters import member_list
@@ -82,7 +83,8 @@ def node_sums(model: FeatureModel, hierarchy: Hierarchy) -> tuple[Floats, Floats
 
 
 def _contiguous(values: npt.NDArray[np.integer]) -> Ints:
-    return np.ascontiguousarray(values, dtype=np.int64)
+    # Closed for writing, whatever is given: to a compiler those are two types, and each would have a kernel.
+    return read_only(np.ascontiguousarray(values, dtype=np.int64).view())
 
 
 @kernel
@@ -131,7 +133,7 @@ def split_log_potentials(
     """(k,): log ψ of k splits of clusters that are known by their sizes, sums (m, d) and pair sums (m, p)."""
     functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
     table, out = np.empty((model.n_features, len(sizes))), np.empty(len(parent))
-    splits = map(_contiguous, (parent, left, right))
+    sizes, *splits = map(_contiguous, (sizes, parent, left, right))
     specialise(_split_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, *splits, table, out)
     require_log_potentials(model, out)
     return out
