@@ -123,6 +123,38 @@ def test_expected_lca_size_matches_enumeration(case):
     np.testing.assert_array_equal(np.diag(found), 1.0)
 
 
+@settings(max_examples=30)
+@given(case=cases())
+def test_expected_lca_depth_matches_enumeration(case):
+    post, oracle = possible(case)
+    found = post.expected_lca_depth()
+    for i, j in itertools.combinations_with_replacement(range(oracle.n), 2):
+        pair = 1 << i | 1 << j
+        depths = [sum(c & pair == pair for c in clusters) - 1 for clusters in oracle.clusters]
+        assert found[i, j] == found[j, i] == pytest.approx(oracle.p @ depths, abs=max(1e-8, 100 * case.tolerance))
+
+
+@settings(max_examples=30)
+@given(case=cases(), data=st.data())
+def test_the_support_of_a_hierarchy_is_the_probability_of_its_clusters(case, data):
+    post, oracle = possible(case)
+    given = as_hierarchy(data.draw(st.sampled_from(oracle.hierarchies)), None)
+    order = data.draw(st.permutations(given.labels))
+    supported = post.support(given.aligned_to(order))
+    assert supported == given
+    for cluster, support in zip(supported.clusters(), supported.support, strict=True):
+        assert support == post.cluster_probability([supported.labels[leaf] for leaf in cluster])
+
+
+@settings(max_examples=30)
+@given(case=cases(), most=st.integers(1, 20))
+def test_the_likeliest_splits_are_the_first_of_all_splits(case, most):
+    post, oracle = possible(case)
+    if oracle.n > 1:
+        every = post.split_probabilities(range(oracle.n))
+        assert list(post.split_probabilities(range(oracle.n), most=most)) == list(every[:most])
+
+
 @settings(max_examples=60)
 @given(case=cases(), k=st.integers(1, 120))
 def test_k_best_matches_the_sorted_enumeration(case, k):
@@ -259,6 +291,21 @@ def test_the_smallest_problems_answer_everything(n):
     assert post.log_prob(post.map()) == pytest.approx(-np.log(post.count))
     assert post.rank(post.map()).value == 1
     assert post.cluster_probability([0]) == 1.0
+
+
+def test_shares_of_draws_are_the_support_of_a_hierarchy():
+    post = HierarchyPosterior(pal.models.SumOfSquares([[0.0], [1.0], [1.5], [5.0]], labels=list("abcd")))
+    draws = post.sample(200, rng=0)
+    shown = draws.support(Hierarchy.from_newick("((a,(c,b)),d);"))
+    pair = draws.cluster_probability(["b", "c"])
+    assert 0 < pair < 1
+    assert shown.support.tolist() == [1.0, 1.0, 1.0, 1.0, pair, draws.cluster_probability(["a", "b", "c"]), 1.0]
+
+
+def test_a_number_of_splits_that_is_none_is_refused():
+    post = HierarchyPosterior(pal.models.Uniform(4))
+    with pytest.raises(ValueError, match="most is 0; it must be at least 1"):
+        post.split_probabilities(range(4), most=0)
 
 
 def test_a_hierarchy_is_aligned_by_label_and_strangers_are_refused():
