@@ -81,17 +81,17 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
     @property
     def memory_needed(self) -> int:
         """Bytes that log Z and the MAP take; known before they are computed."""
-        return self._passes.memory_needed
+        return self.passes.memory_needed
 
     @property
     def conditions(self) -> AnyConditions:
         """What is required, and what is forbidden."""
         return self._conditions
 
-    @property
+    @cached
     def passes(self) -> AnyPasses:
         """The model on the trellis under the conditions, for recursions of one's own."""
-        return self._passes
+        return self._make_passes()
 
     @property
     def n_leaves(self) -> int:
@@ -132,12 +132,12 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
     @cached
     def count(self) -> int:
         """How many there are of non-zero potential, as an exact integer."""
-        return self._passes.count()
+        return self.passes.count()
 
     @cached
     def entropy(self) -> float:
         """−Σ p(x) log p(x), in nats; exp of it is the effective number of hierarchies or partitions."""
-        return max(0.0, self._passes.entropy(self._possible, self._outside))
+        return max(0.0, self.passes.entropy(self._possible, self._outside))
 
     def best(self, k: int) -> list[tuple[Clustering, float]]:
         """The k most probable ones with their log-probabilities, best first; fewer if there are fewer."""
@@ -194,17 +194,13 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
         return rows, np.minimum(log_potentials - self.log_partition, 0.0)
 
     def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[Any], Floats]:
-        return self._passes.draw(self._possible, size, seed)
+        return self.passes.draw(self._possible, size, seed)
 
     # Tables, computed once.
 
     @cached
-    def _passes(self) -> AnyPasses:
-        return self._make_passes()
-
-    @cached
     def _inside(self) -> Floats:
-        Z = read_only(self._passes.inside())
+        Z = read_only(self.passes.inside())
         if not (np.inf > Z).all():
             raise ValueError(
                 f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
@@ -213,7 +209,7 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
 
     @cached
     def _maximum(self) -> Floats:
-        return read_only(self._passes.maximum())
+        return read_only(self.passes.maximum())
 
     @property
     def _possible(self) -> Floats:

@@ -71,14 +71,14 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
     @property
     def log_partition(self) -> float:
         """log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
-        return float(self._inside[self._passes.root])
+        return float(self._inside[self.passes.root])
 
     # Hierarchies.
 
     def map(self) -> Hierarchy:
         """The most probable hierarchy; ties go to the lowest mask, the same way every time."""
         self._require_possible()
-        return self._make(self._passes.best_masks(self._maximum))
+        return self._make(self.passes.best_masks(self._maximum))
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
@@ -101,7 +101,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         Its `support` are the probabilities.
         """
         mu = self._outside
-        gain = self._passes.with_sums(mu)
+        gain = self.passes.with_sums(mu)
         return self.support(self._make(gain.best_masks(gain.maximum())))
 
     # One given hierarchy.
@@ -120,7 +120,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
         masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
-        numbers = np.array([self._passes.number(mask) for mask in masks])
+        numbers = np.array([self.passes.number(mask) for mask in masks])
         return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
 
     def subtree_probability(self, subtree: Hierarchy) -> float:
@@ -132,24 +132,24 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         index = leaf_index(self.labels)
         clusters = [leaf_numbers([subtree.labels[leaf] for leaf in cluster], index) for cluster in subtree.clusters()]
         masks = [sum(1 << leaf for leaf in cluster) for cluster in clusters]
-        root = self._passes.number(masks[-1])
+        root = self.passes.number(masks[-1])
         if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit(clusters):
             return 0.0
         left, right = ([masks[child] for child in column] for column in subtree.children.T)
-        log_potential = float(self._passes.log_psi_of(left, right).sum())
+        log_potential = float(self.passes.log_psi_of(left, right).sum())
         return float(self._outside[root]) * math.exp(min(0.0, log_potential - self._possible[root]))
 
     # Clusters.
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
-        found = self._passes.number(cluster_mask(cluster, self.labels))
+        found = self.passes.number(cluster_mask(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
         mu = self._outside
-        sizes = self._passes.sizes
+        sizes = self.passes.sizes
         found = np.flatnonzero((mu >= min_probability) & (sizes >= 2) & (sizes < self.n_leaves))
         masks = self._masks(found)
         return member_table(lambda i: cluster_members(masks[i]), sizes[found], mu[found], self.labels)
@@ -165,11 +165,11 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
 
         Likeliest first; `most` of them, or all.
         """
-        found = self._passes.number(cluster_mask(cluster, self.labels))
+        found = self.passes.number(cluster_mask(cluster, self.labels))
         Z = self._possible
         if found < 0 or Z[found] == -np.inf:
             raise ValueError(f"the cluster {list(cluster)!r} cannot occur, so its splits have no probabilities")
-        left, right, values = self._passes.splits(found, Z)
+        left, right, values = self.passes.splits(found, Z)
         probabilities = np.minimum(np.exp(values - Z[found]), 1.0)
         keep = np.flatnonzero(probabilities > 0.0)
         keep = keep[likeliest(probabilities[keep], most)]
@@ -179,7 +179,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
 
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
-        return self._passes.expected_lca_sizes(self._possible, self._outside)
+        return self.passes.expected_lca_sizes(self._possible, self._outside)
 
     def expected_lca_depth(self) -> Floats:
         """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, that hold i.
@@ -187,8 +187,8 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         That is how many steps below the root the two part, and how deep a leaf is.
         """
         below_root = self._outside.copy()
-        below_root[self._passes.root] = 0.0
-        return self._passes.pair_sums(below_root)
+        below_root[self.passes.root] = 0.0
+        return self.passes.pair_sums(below_root)
 
     # Other posteriors.
 
@@ -200,7 +200,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        divergence = self._passes.divergence(self._possible, self._outside, other._passes, other._possible)
+        divergence = self.passes.divergence(self._possible, self._outside, other.passes, other._possible)
         return 0.0 if divergence < 0.0 else divergence  # rounding
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:
@@ -216,15 +216,15 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
 
     @cached
     def _outside(self) -> Floats:
-        return read_only(self._passes.outside(self._possible))
+        return read_only(self.passes.outside(self._possible))
 
     # What the common verbs need.
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(LazyBest(self._passes, self._maximum, limit))
+        return iter(LazyBest(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)
 
     def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
-        return [self._passes.mask_of(int(cluster)) for cluster in clusters]
+        return [self.passes.mask_of(int(cluster)) for cluster in clusters]

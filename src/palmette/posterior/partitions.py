@@ -68,7 +68,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
     @cached
     def log_partition(self) -> float:
         """log Z = log Σ_π Π ψ(C); −inf if every partition is impossible."""
-        return self._passes.log_partition(self._inside)
+        return self.passes.log_partition(self._inside)
 
     @property
     def log_evidence(self) -> float:
@@ -85,7 +85,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def map(self) -> Partition:
         """The most probable partition; ties go the same way every time."""
-        clusters = self._passes.best_path(self._maximum)  # without Z, which takes three times as long
+        clusters = self.passes.best_path(self._maximum)  # without Z, which takes three times as long
         if clusters is None:
             raise self._impossible()
         return self._make(clusters)
@@ -121,15 +121,15 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
-        found = self._passes.find(cluster_leaves(cluster, self.labels))
+        found = self.passes.find(cluster_leaves(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
         """The clusters that occur with at least this probability; likeliest first."""
-        clusters = np.flatnonzero((self._outside >= min_probability) & (self._passes.sizes > 0))
-        sizes = self._passes.sizes[clusters]
+        clusters = np.flatnonzero((self._outside >= min_probability) & (self.passes.sizes > 0))
+        sizes = self.passes.sizes[clusters]
         return member_table(
-            lambda i: self._passes.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
+            lambda i: self.passes.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
         )
 
     def cluster_probability_array(self) -> Floats:
@@ -139,7 +139,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def together_probability(self, group: Cluster) -> float:
         """The probability that all leaves of `group` are in one cluster."""
-        return self._passes.together(self._together, cluster_leaves(group, self.labels))
+        return self.passes.together(self._together, cluster_leaves(group, self.labels))
 
     def together_probability_array(self) -> Floats:
         """(2^n,): the probability that a group is together, for every group by bit mask; a read-only view."""
@@ -148,7 +148,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     def coclustering(self) -> Floats:
         """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
-        return self._passes.coclustering(self._together)
+        return self.passes.coclustering(self._together)
 
     def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
         """The ways to split `cluster` in two, each with the probability that both parts are clusters.
@@ -156,33 +156,33 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         Likeliest first; `most` of them, or all.
         """
         self._require_possible()
-        left, right, log_psi = self._passes.splits(cluster_leaves(cluster, self.labels))
+        left, right, log_psi = self.passes.splits(cluster_leaves(cluster, self.labels))
         keep = log_psi > -np.inf
         left, right, log_psi = left[keep], right[keep], log_psi[keep]
         probabilities = np.zeros(len(left))
         if len(left):
             best = int(np.argmax(log_psi))
-            joint = self._passes.log_joint([int(left[best]), int(right[best])], self._possible)
+            joint = self.passes.log_joint([int(left[best]), int(right[best])], self._possible)
             log_probs = joint - self.log_partition + (log_psi - log_psi[best])
             probabilities = np.exp(np.minimum(log_probs, 0.0))
 
         kept = likeliest(probabilities, most)
 
         def part(i: int, side: int) -> tuple[int, ...]:  # the lowest leaf is on the left
-            return sorted(self._passes.members(int(half[kept[i]])) for half in (left, right))[side]
+            return sorted(self.passes.members(int(half[kept[i]])) for half in (left, right))[side]
 
         return split_table(partial(part, side=0), partial(part, side=1), probabilities[kept], self.labels)
 
     def join_probabilities(self, cluster: Cluster) -> Table[JoinRow]:
         """What `cluster` can be joined with, each with the probability that the two together are one cluster."""
         leaves = cluster_leaves(cluster, self.labels)
-        joined = (self._passes.shared(leaves) == len(leaves)) & (self._passes.sizes > len(leaves))
+        joined = (self.passes.shared(leaves) == len(leaves)) & (self.passes.sizes > len(leaves))
         found = np.flatnonzero(joined & (self._outside > 0.0))
 
         def others(i: int) -> list[int]:
-            return [leaf for leaf in self._passes.members(int(found[i])) if leaf not in leaves]
+            return [leaf for leaf in self.passes.members(int(found[i])) if leaf not in leaves]
 
-        sizes = self._passes.sizes[found].astype(np.int64) - len(leaves)
+        sizes = self.passes.sizes[found].astype(np.int64) - len(leaves)
         return member_table(others, sizes, self._outside[found], self.labels, JoinRow)
 
     def n_clusters_probabilities(self) -> Floats:
@@ -200,7 +200,7 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         other._require_possible()
         if not self._only_into(other._conditions.n_clusters):
             return np.inf
-        return max(0.0, self._passes.divergence(self._possible, self._outside, other._passes, other._possible))
+        return max(0.0, self.passes.divergence(self._possible, self._outside, other.passes, other._possible))
 
     def condition(
         self,
@@ -223,23 +223,23 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
 
     @cached
     def _outside(self) -> Floats:
-        return read_only(self._passes.cluster_probabilities(self._possible))
+        return read_only(self.passes.cluster_probabilities(self._possible))
 
     @cached
     def _together(self) -> Floats:
-        return read_only(self._passes.together_table(self._outside))
+        return read_only(self.passes.together_table(self._outside))
 
     @cached
     def _n_clusters_probabilities(self) -> Floats:
-        return read_only(np.minimum(np.exp(self._passes.log_partitions_by_number() - self.log_partition), 1.0))
+        return read_only(np.minimum(np.exp(self.passes.log_partitions_by_number() - self.log_partition), 1.0))
 
     # What the common verbs need.
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(BestPaths(self._passes, self._maximum, limit))
+        return iter(BestPaths(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Partition:
-        return self._passes.partition_of(clusters)
+        return self.passes.partition_of(clusters)
 
     def _require_full(self, verb: str, instead: str) -> None:
         if self._trellis is not None:
