@@ -35,7 +35,6 @@ __all__ = [
     "to_distances",
 ]
 
-
 KINDS = ("rbf", "linear", "cosine", "correlation")  #: the similarities that have a name
 
 _OF_DISTANCES = ("rbf", "linear")

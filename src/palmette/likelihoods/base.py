@@ -22,6 +22,7 @@ __all__ = [
     "checked_statistics",
     "log_rising",
     "per_column",
+    "refuse_entries",
     "rising_tables",
 ]
 
@@ -155,6 +156,13 @@ def check_single(value: Any, name: str) -> float:
     if isinstance(number, tuple):
         raise TypeError(f"{name} must be one number, not {value!r}")
     return number
+
+
+def refuse_entries(points: Floats, bad: npt.NDArray[np.bool_], complaint: str) -> None:
+    """Name the first entry that a likelihood does not take, if there is one."""
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(f"points holds {points[i, j]:g} at row {i}, column {j}; {complaint}")
 
 
 def per_column(value: Any, name: str, n_columns: int) -> Floats:

@@ -15,7 +15,6 @@ from palmette.models.cluster_model import PartitionModel
 
 __all__ = ["ClusterFunction"]
 
-
 _MOST_LEAVES = 63  # bits of a mask
 
 

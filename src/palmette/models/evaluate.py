@@ -34,7 +34,6 @@ __all__ = [
     "trellis_sums",
 ]
 
-
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
 load: Any = None

@@ -13,7 +13,8 @@ from palmette.clusters import cluster_members, lowest_first
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model
 from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
-from palmette.models.full_tables import Potentials, feature_potentials, listed_potentials, separable_feature_potentials
+from palmette.models.features import feature_log_psi, size_features
+from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
 from palmette.threads import Workers
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class SplitModel(FeatureModel, HierarchyModel):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """The features of all 2^n clusters, and the compiled score of a split."""
-        return feature_potentials(self, workers)
+        return Potentials(feature_log_psi(self), (self.theta, feature_table(self, workers, self.n_features)))
 
 
 @inline
@@ -206,4 +207,5 @@ class SeparableModel(SplitModel):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """a and u of all 2^n clusters, b of all sizes, and the compiled sum of these."""
-        return separable_feature_potentials(self, workers)
+        a, u = feature_table(self, workers, n_rows=2)
+        return separable_potentials(a, u, np.ascontiguousarray(size_features(self)[:, 2]))

@@ -30,6 +30,13 @@ _ONE = np.uint64(1)
 DONE, MORE, TO_OPEN, FULL, CROWDED = range(5)  # why a call came back: FULL of splits, CROWDED with clusters
 CLUSTERS, SPLITS, OPENED, LISTED, DEPTH, WASTE, SUBSET, IS_OPENING = range(8)  # what `State.numbers` counts
 
+# The arrays of `State` that have an entry for each cluster, twice as many for hashing, and one for each split.
+_MASK, _VALUE, _NUMBER = np.dtype(np.uint64), np.dtype(np.float64), np.dtype(np.int64)
+OF_CLUSTERS = {"mask": _MASK, "upper": _VALUE, "lower": _VALUE, "choice": _MASK, "first": _NUMBER, "n_splits": _NUMBER}
+OF_CLUSTERS |= {"settled": np.dtype(np.bool_), "opened": _NUMBER}
+OF_HASHING = {"keys": _MASK, "number_of": _NUMBER}
+OF_SPLITS = {"left": _MASK, "log_psi": _VALUE, "total": _VALUE}
+
 
 class State(NamedTuple):
     """All that a search has come to know."""
@@ -54,27 +61,11 @@ class State(NamedTuple):
 
 def first_state(n: int) -> State:
     """Room for some clusters and splits. The leaf, number 0, is there and settled; the root will be number 1."""
-    m, s = 1 << 10, 1 << 12
-    numbers = np.zeros(8, np.int64)
-    numbers[CLUSTERS] = 1
-    return State(
-        keys=np.zeros(2 * m, np.uint64),
-        number_of=np.zeros(2 * m, np.int64),
-        mask=np.zeros(m, np.uint64),
-        upper=np.zeros(m),
-        lower=np.zeros(m),
-        choice=np.zeros(m, np.uint64),
-        first=np.zeros(m, np.int64),
-        n_splits=np.zeros(m, np.int64),
-        settled=np.ones(m, np.bool_),
-        opened=np.zeros(m, np.int64),
-        left=np.zeros(s, np.uint64),
-        log_psi=np.zeros(s),
-        total=np.zeros(s),
-        path=np.ones(n, np.int64),
-        floor=np.full(n, -_INF),
-        numbers=numbers,
-    )
+    room = {1 << 10: OF_CLUSTERS, 1 << 11: OF_HASHING, 1 << 12: OF_SPLITS}
+    arrays = {name: np.zeros(m, dtype) for m, dtypes in room.items() for name, dtype in dtypes.items()}
+    arrays |= {"path": np.ones(n, np.int64), "floor": np.full(n, -_INF), "numbers": np.zeros(8, np.int64)}
+    arrays["numbers"][CLUSTERS], arrays["settled"][:] = 1, True
+    return State(**arrays)
 
 
 @inline

@@ -34,7 +34,6 @@ from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["BayesianFound", "bayesian", "first_clusters"]
 
-
 log_marginal: Any = None  # a likelihood's, put in by `specialise`
 
 

@@ -32,7 +32,6 @@ from palmette.search.grow import grow
 
 __all__ = ["uncovered"]
 
-
 _UNIFORM = 0.01  # δ
 _EXCHANGES = np.array([0.5, 1.5, 4.0])  # ε (n − 1): exchanges in one hierarchy, on average
 _MOST = 40  # splits of a cluster that is not in the trellis

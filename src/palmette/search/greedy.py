@@ -24,7 +24,6 @@ from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["greedy"]
 
-
 merge_score: Any = None  # a model's, put in by `specialise`, as are all of these
 load: Any = None
 describe: Any = None

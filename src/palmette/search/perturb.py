@@ -8,7 +8,6 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.models.correlation_clusters import CorrelationClusters
-from palmette.partition import Partition
 from palmette.posterior import PartitionDraws, PartitionPosterior
 from palmette.progress import Progress
 
@@ -47,10 +46,14 @@ def perturb_and_map(
     found = []
     bar = Progress(f"perturbing, n = {model.n_leaves}", float(size), progress)
     for _ in range(size):
-        found.append(_perturbed_map(model, _noise(model.n_leaves, noise, generator)))
+        perturbed = model.beta * model.affinity + _noise(model.n_leaves, noise, generator)
+        found.append(PartitionPosterior(CorrelationClusters(perturbed, labels=model.labels)).map())
         bar.advance(1.0)
     bar.close()
-    return _as_draws(model, found)
+    memberships = np.array([partition.membership for partition in found], dtype=np.uint8)
+    log_potentials = np.array([model.log_potential(partition) for partition in found])
+    log_probs = np.minimum(log_potentials - PartitionPosterior(model).log_partition, 0.0)
+    return PartitionDraws(memberships.reshape(size, model.n_leaves), log_probs, model.labels)
 
 
 def _noise(n: int, kind: str, generator: np.random.Generator) -> Floats:
@@ -59,16 +62,3 @@ def _noise(n: int, kind: str, generator: np.random.Generator) -> Floats:
     out = np.zeros((n, n))
     out[rows, columns] = out[columns, rows] = draw(size=len(rows))
     return out
-
-
-def _perturbed_map(model: CorrelationClusters, noise: Floats) -> Partition:
-    perturbed = CorrelationClusters(model.beta * model.affinity + noise, labels=model.labels)
-    return PartitionPosterior(perturbed).map()
-
-
-def _as_draws(model: CorrelationClusters, found: list[Partition]) -> PartitionDraws:
-    memberships = np.array([partition.membership for partition in found], dtype=np.uint8)
-    log_partition = PartitionPosterior(model).log_partition
-    log_potentials = np.array([model.log_potential(partition) for partition in found])
-    log_probs = np.minimum(log_potentials - log_partition, 0.0)
-    return PartitionDraws(memberships.reshape(len(found), model.n_leaves), log_probs, model.labels)

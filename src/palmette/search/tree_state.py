@@ -18,7 +18,6 @@ from palmette.hierarchy import Hierarchy
 
 __all__ = ["Tree", "Walk", "ancestor_of_size", "copy_tree", "empty_tree", "empty_walk", "lay_out", "regraft", "total"]
 
-
 # What happened to a cluster, see `regraft`; of a known one the sums and pair sums are right already.
 GAINS, LOSES, IS_NEW, IS_SAME, IS_KNOWN = range(5)
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
-from palmette.temperature.perplexity import Scan, TemperedModel
+from palmette.models.tempered import Tempered
+from palmette.temperature.perplexity import Scan
 
 __all__ = ["SupportCurve", "support_curve"]
 
@@ -32,7 +33,7 @@ class SupportCurve:
 
 
 def support_curve(
-    model: TemperedModel,
+    model: Tempered,
     betas: Iterable[float] | None = None,
     *,
     clusters: Iterable[Cluster] | None = None,
