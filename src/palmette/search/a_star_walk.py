@@ -31,11 +31,10 @@ DONE, MORE, TO_OPEN, FULL, CROWDED = range(5)  # why a call came back: FULL of s
 CLUSTERS, SPLITS, OPENED, LISTED, DEPTH, WASTE, SUBSET, IS_OPENING = range(8)  # what `State.numbers` counts
 
 # The arrays of `State` that have an entry for each cluster, twice as many for hashing, and one for each split.
-_MASK, _VALUE, _NUMBER = np.dtype(np.uint64), np.dtype(np.float64), np.dtype(np.int64)
-OF_CLUSTERS = {"mask": _MASK, "upper": _VALUE, "lower": _VALUE, "choice": _MASK, "first": _NUMBER, "n_splits": _NUMBER}
-OF_CLUSTERS |= {"settled": np.dtype(np.bool_), "opened": _NUMBER}
-OF_HASHING = {"keys": _MASK, "number_of": _NUMBER}
-OF_SPLITS = {"left": _MASK, "log_psi": _VALUE, "total": _VALUE}
+OF_CLUSTERS = {"mask": "u8", "upper": "f8", "lower": "f8", "choice": "u8", "first": "i8", "n_splits": "i8"}
+OF_CLUSTERS |= {"settled": "?", "opened": "i8"}
+OF_HASHING = {"keys": "u8", "number_of": "i8"}
+OF_SPLITS = {"left": "u8", "log_psi": "f8", "total": "f8"}
 
 
 class State(NamedTuple):

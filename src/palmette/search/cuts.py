@@ -42,7 +42,8 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
 
 
 def _running(hierarchy: Hierarchy, values: Floats, undone: npt.NDArray[np.integer]) -> Floats:
-    # Σ over the clusters when the first i nodes are undone. Added up from the leaves: a huge value at the root must not swallow the digits of all cuts below it.
+    # Σ over the clusters when the first i nodes are undone; added up from the leaves, so that a huge value at the root
+    # does not swallow the digits of all cuts below it.
     n = hierarchy.n_leaves
     below = np.zeros(hierarchy.n_nodes)
     below[n:] = np.add.reduceat(values[hierarchy.child_nodes], hierarchy.child_offsets[n:-1]) if n > 1 else 0.0

@@ -86,7 +86,9 @@ def posterior(
     >>> few.is_exact, many.is_exact
     (True, False)
     """
-    _check(model, n_clusters)
+    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+    if n_clusters is not None and model.clusterings != "partitions":
+        raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
     if exact_leaves is None:
         exact_leaves = DEFAULTS.most_leaves(tabled=model.clusterings == "hierarchies" and not model.is_compiled)
@@ -95,14 +97,10 @@ def posterior(
             return task.exact()
     if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
-    first = _start(model, hierarchies, rng, progress)
-    return task.grown(first, min_share=min_share, max_clusters=max_clusters)
-
-
-def _check(model: HierarchyModel | PartitionModel, n_clusters: int | None) -> None:
-    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-    if n_clusters is not None and model.clusterings != "partitions":
-        raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
+    first = greedy(model).hierarchy
+    refined = refine(model, first, seconds=None, rounds=_ROUNDS, rng=rng, progress=progress).hierarchy
+    start = SparseTrellis.from_hierarchies([first, refined, *hierarchies])
+    return task.grown(start, min_share=min_share, max_clusters=max_clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,17 +147,6 @@ def _with_tables(made: SomePosterior) -> SomePosterior:
         made.map()
         made.cluster_probabilities(1.0)
     return made
-
-
-def _start(
-    model: HierarchyModel,
-    hierarchies: Iterable[Hierarchy],
-    rng: np.random.Generator | int | None,
-    progress: bool | None,
-) -> SparseTrellis:
-    first = greedy(model).hierarchy
-    refined = refine(model, first, seconds=None, rounds=_ROUNDS, rng=rng, progress=progress).hierarchy
-    return SparseTrellis.from_hierarchies([first, refined, *hierarchies])
 
 
 def _chosen_partitions(model: PartitionModel, hierarchies: Iterable[Hierarchy]) -> PartitionTrellis:

@@ -98,18 +98,9 @@ def empty_walk(tree: Tree) -> Walk:
 @kernel
 def copy_tree(source, target):
     """Make `target` the same as `source`."""
-    for i in range(source.size.size):
-        target.parent[i] = source.parent[i]
-        target.size[i] = source.size[i]
-        target.log_psi[i] = source.log_psi[i]
-        for c in range(2):
-            target.child[i, c] = source.child[i, c]
-        for c in range(source.sums.shape[1]):
-            target.sums[i, c] = source.sums[i, c]
-        for c in range(source.pairs.shape[1]):
-            target.pairs[i, c] = source.pairs[i, c]
-        for c in range(source.table.shape[1]):
-            target.table[i, c] = source.table[i, c]
+    target.parent[:], target.child[:], target.size[:] = source.parent, source.child, source.size
+    target.sums[:], target.pairs[:], target.table[:] = source.sums, source.pairs, source.table
+    target.log_psi[:] = source.log_psi
 
 
 @kernel

@@ -114,9 +114,7 @@ def _grown(array, rows):
     if rows <= array.shape[0]:
         return array
     larger = np.empty((2 * rows, array.shape[1]), array.dtype)
-    for i in range(array.shape[0]):
-        for j in range(array.shape[1]):
-            larger[i, j] = array[i, j]
+    larger[: array.shape[0]] = array
     return larger
 
 

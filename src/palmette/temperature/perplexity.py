@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from contextlib import closing
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -150,25 +151,20 @@ class Scan:
         """The β at which the entropy is `target`."""
         if target >= math.log(self.count) - _CLOSE:
             return 0.0
-        bar = Progress("finding the temperature", 12, self._progress if self._own_bar else False)
-        known: dict[float, float] = {}
+        with closing(Progress("finding the temperature", 12, self._progress if self._own_bar else False)) as bar:
 
-        def above(log_beta: float) -> float:
-            if log_beta not in known:
-                posterior = self.posterior(math.exp(log_beta))
-                known[log_beta] = self._above(posterior, math.exp(log_beta), target)
+            @cache
+            def above(log_beta: float) -> float:
+                excess = self._above(self.posterior(math.exp(log_beta)), math.exp(log_beta), target)
                 bar.advance(1)
-            return known[log_beta]
+                return excess
 
-        try:
             low = high = math.log(self._scale)
             while above(low) < 0.0:
                 low -= math.log(_STEP)
             while above(high) > 0.0:
                 high += math.log(_STEP)
             return math.exp(low if low == high else brentq(above, low, high, xtol=1e-13, rtol=1e-15))
-        finally:
-            bar.close()
 
     def _above(self, posterior: SomePosterior, beta: float, target: float) -> float:
         # How far the entropy is above the target, 0 if it is near enough; refuses where it will not fall any more.
