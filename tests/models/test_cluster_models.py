@@ -382,7 +382,7 @@ def test_every_partition_has_the_same_log_potential():
 
 
 def trellis_table(model):
-    return PartitionPosterior(model)._trellis.log_psi
+    return PartitionPosterior(model).passes.log_psi
 
 
 @pytest.mark.parametrize(

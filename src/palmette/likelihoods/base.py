@@ -101,8 +101,11 @@ class Likelihood:
         return after - before if after > -np.inf else -np.inf
 
 
-def checked_statistics(likelihood: Likelihood, points: Floats) -> tuple[Floats, Floats]:
+def checked_statistics(likelihood: object, points: Floats) -> tuple[Floats, Floats]:
     """The (theta, additive) of a likelihood, as read-only arrays of the shapes that they must have."""
+    if not isinstance(likelihood, Likelihood):
+        example = "palmette.likelihoods.NormalGamma()"
+        raise TypeError(f"likelihood must be an instance of a Likelihood, such as {example}, not {likelihood!r}")
     if points.shape[1] == 0:
         raise ValueError(f"points has shape {points.shape}: there are no columns; give at least one")
     name = f"{type(likelihood).__name__}.statistics"

@@ -69,14 +69,12 @@ def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
 def listed_potentials(model: HierarchyModel) -> Potentials:
     """log ψ of every split, by asking the model for those of one cluster at a time."""
     n = model.n_leaves
-    sizes = cluster_sizes(n).astype(np.int64)
-    lengths = np.where(sizes >= 1, 2 ** np.maximum(sizes - 1, 0) - 1, 0)
-    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+    lengths = 2 ** np.maximum(cluster_sizes(n).astype(np.int64) - 1, 0) - 1
+    starts = np.cumsum(lengths) - lengths
     values = np.empty(int(lengths.sum()))
-    for mask in range(1, 1 << n):
-        if lengths[mask]:
-            left = left_parts(mask)
-            values[starts[mask] : starts[mask] + lengths[mask]] = model.log_potentials(left, mask ^ left)
+    for mask in np.flatnonzero(lengths).tolist():
+        left = left_parts(mask)
+        values[starts[mask] : starts[mask] + lengths[mask]] = model.log_potentials(left, mask ^ left)
     return Potentials(_listed_log_psi, (starts, values))
 
 

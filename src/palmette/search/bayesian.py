@@ -28,7 +28,7 @@ from palmette.checks import check_points
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
-from palmette.models.dirichlet_process import check_concentration, check_likelihood
+from palmette.models.dirichlet_process import check_concentration
 from palmette.partition import Partition
 from palmette.progress import Progress
 from palmette.search.partners import best_pair, partners_by
@@ -86,7 +86,7 @@ def bayesian(
     x = check_points(points, missing=True)
     names = check_labels(labels, len(x))
     alpha = check_concentration(concentration)
-    theta, additive = checked_statistics(check_likelihood(likelihood), x)
+    theta, additive = checked_statistics(likelihood, x)
     state = _State(likelihood, math.log(alpha), theta, additive)
     children, log_odds = state.merge_all(progress)
     hierarchy = Hierarchy.from_merges(children, names, heights=np.arange(1.0, len(x)))

@@ -96,12 +96,8 @@ def _check_width(width: int | None, n: int) -> int:
 @inline
 def _add_up(place, m, additive, pairwise, sums, cross):
     n, d = additive.shape
-    for x in range(m):
-        for c in range(d):
-            sums[x, c] = 0.0
-        for c in range(pairwise.shape[0]):
-            for y in range(x, m):
-                cross[c, x, y] = 0.0
+    sums[:m] = 0.0
+    cross[:, :m, :m] = 0.0
     for i in range(n):
         x = place[i]
         for c in range(d):

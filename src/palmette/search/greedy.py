@@ -159,11 +159,9 @@ def _agglomerate(theta, sums, cross, k):
 
 def _merge_compiled(model: SplitModel | ClusterModel) -> Ints:
     describe, load = describe_into(model), feature_loader(model.n_features)
-    functions = {"merge_score": model.compiled_merge_score, "load": load, "describe": describe}
-    score_row = specialise_inline(_score_row, **functions)
+    score_row = specialise_inline(_score_row, merge_score=model.compiled_merge_score, load=load, describe=describe)
     agglomerate = specialise(_agglomerate, score_row=score_row, describe=describe)
-    children: Ints = agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features)
-    return children
+    return np.asarray(agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features))
 
 
 def _merge_masks(model: HierarchyModel | PartitionModel) -> Ints:

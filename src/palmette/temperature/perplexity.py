@@ -97,7 +97,12 @@ class Scan:
     """Posteriors of one model at one β after the other; none is kept."""
 
     def __init__(self, model: Tempered, trellis: Any, progress: bool | None) -> None:
-        _require_temperature(model)
+        require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+        if not hasattr(model, "with_beta"):
+            raise TypeError(
+                f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "
+                "Correlation, CorrelationClusters, and models of your own that derive from models.Tempered"
+            )
         self.things = model.clusterings
         self._model, self._trellis = model, trellis
         self._own_bar = model.n_leaves >= _LARGE
@@ -215,15 +220,6 @@ class Scan:
         if low == high:
             low, high = low / 10, high * 10
         return [float(beta) for beta in np.geomspace(low, high, _POINTS)]
-
-
-def _require_temperature(model: object) -> None:
-    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-    if not hasattr(model, "with_beta"):
-        raise TypeError(
-            f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "
-            "Correlation, CorrelationClusters, and models of your own that derive from models.Tempered"
-        )
 
 
 def _number(entropy: float) -> str:
