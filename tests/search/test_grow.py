@@ -175,7 +175,7 @@ def test_scores_of_exchanges_are_sums_of_two_log_potentials(make):
     model = make(n)
     state = _solve(model, random_start(n, count=4, seed=3).aligned_to(model.labels).closed())
     trellis = state.passes.trellis
-    full = HierarchyPosterior(model)._trellis
+    full = HierarchyPosterior(model).passes
     rows = []
     for P, A, B in splits_both_ways(trellis):
         for A1, A2 in parts_of(trellis, A):
@@ -206,7 +206,7 @@ def test_a_round_adds_the_clusters_of_all_exchanges_of_enough_weight(make):
     model = make(n)
     state = _solve(model, random_start(n, count=3, seed=4).aligned_to(model.labels).closed())
     trellis, post = state.passes.trellis, HierarchyPosterior(model, trellis=state.passes.trellis)
-    full = HierarchyPosterior(model)._trellis
+    full = HierarchyPosterior(model).passes
     log_psi = lambda one, two: float(full.log_psi_of([one], [two])[0])  # noqa: E731
     shares: dict[int, float] = {}
     for P, A, B in splits_both_ways(trellis):

@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats, Ints, Words
 from palmette.clusters import size_of
 from palmette.hashing import mix
 from palmette.recursions.subsets import ZERO
 
 __all__ = ["State", "add_split", "advance", "begin", "compact", "end", "enter", "first_state", "number", "rehash"]
-
-Masks = npt.NDArray[np.uint64]
 
 _INF = math.inf
 _CLOSED = -1  # in `State.first`: the splits are not listed
@@ -40,17 +38,17 @@ OF_SPLITS = {"left": "u8", "log_psi": "f8", "total": "f8"}
 class State(NamedTuple):
     """All that a search has come to know."""
 
-    keys: Masks  #: the hash table: a mask, or 0
+    keys: Words  #: the hash table: a mask, or 0
     number_of: Ints
-    mask: Masks  #: of each cluster, by number, as are the following
+    mask: Words  #: of each cluster, by number, as are the following
     upper: Floats  #: no hierarchy over it has a larger log potential
     lower: Floats  #: log potential of one that we have
-    choice: Masks  #: the left part of its first split; 0 if there is none
+    choice: Words  #: the left part of its first split; 0 if there is none
     first: Ints  #: its first split, or −1 if it is not open
     n_splits: Ints  #: how many of its splits are still in question
     settled: npt.NDArray[np.bool_]
     opened: Ints  #: clusters in the order in which they were opened, which is that of their splits
-    left: Masks  #: of each split, as are the following
+    left: Words  #: of each split, as are the following
     log_psi: Floats
     total: Floats  #: log ψ + values of both parts, when last looked at
     path: Ints  #: clusters from the root to where the search is

@@ -136,8 +136,7 @@ _find_partner, _update_partners = partners_by(_odds)
 def _join(i, j, sizes, sums, log_gammas, log_joined, log_weights, log_totals):
     # Slot i takes over slot j.
     sizes[i] += sizes[j]
-    for c in range(sums.shape[1]):
-        sums[i, c] += sums[j, c]
+    sums[i] += sums[j]
     log_weights[i] = _log_add(log_joined[i, j], log_weights[i] + log_weights[j])
     log_totals[i] = _log_add(log_gammas[sizes[i]], log_totals[i] + log_totals[j])
 

@@ -129,9 +129,7 @@ def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
 
 @inline
 def _by_gain(theta, m, sizes, cross, gain, rank):
-    for x in range(m):
-        for y in range(x + 1, m):
-            rank[x, y] = gain[x, y]
+    rank[:m, :m] = gain[:m, :m]
 
 
 def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):

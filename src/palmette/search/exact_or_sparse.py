@@ -22,13 +22,11 @@ from palmette.posterior.partitions import PartitionPosterior
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.refine import refine
-from palmette.temperature import at_perplexity
+from palmette.temperature.perplexity import SomePosterior, at_perplexity
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["posterior"]
-
-SomePosterior = HierarchyPosterior | PartitionPosterior
 
 _ROUNDS = 2  # of refinement before a sparse trellis is grown
 _REGROWN = 2  # times: which clusters matter depends on β, and β on the clusters

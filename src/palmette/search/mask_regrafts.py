@@ -38,11 +38,6 @@ class MaskRegrafts(Regrafts):
 
 def _survey(model: HierarchyModel, tree: Tree, walk: Walk, moved: int, top: int) -> None:
     lay_out(tree.parent, tree.child, moved, top, walk)
-    _score_rest(model, tree, walk, moved)
-    weigh(walk)
-
-
-def _score_rest(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> None:
     r = walk.counts[POSITIONS]
     part = tree.table[moved, 0]
     rest = tree.table[walk.node[:r], 0] & ~part
@@ -56,6 +51,7 @@ def _score_rest(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> No
     walk.beside[:r], walk.first_with[inner], walk.second_with[inner], own = np.split(values, ends[:-1])
     walk.log_psi[inner] = tree.log_psi[walk.node[inner]]
     walk.log_psi[lost] = own
+    weigh(walk)
 
 
 def _refresh(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> None:

@@ -125,9 +125,7 @@ def simulate_showers(seed, first, last, start, start_t, rates, t_cut, fewest, mo
     p, t = np.empty((2 * limit + 1, 4)), np.empty(2 * limit + 1)
     number, children = np.empty(2 * limit + 2, np.int64), np.empty(2 * limit + 2, np.int64)
     stack = np.empty(2 * limit + 2, np.int64)
-    t[0] = start_t
-    for i in range(4):
-        p[0, i] = start[i]
+    p[0], t[0] = start, start_t
     sizes, momenta, merges = np.zeros(last - first, np.int64), np.empty((0, 4)), np.empty((0, 2), np.int64)
     used = 0
     for i in range(last - first):

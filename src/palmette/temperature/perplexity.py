@@ -19,7 +19,7 @@ from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.progress import Progress
 
-__all__ = ["Scan", "TemperatureRow", "at_perplexity", "curve"]
+__all__ = ["Scan", "SomePosterior", "TemperatureRow", "at_perplexity", "curve"]
 
 _CLOSE = 5e-7  # of the logarithm of the perplexity
 _STEP = 4.0  # from one β to the next while a bracket is looked for
@@ -29,11 +29,6 @@ _LARGE = 18  # leaves from which on one posterior takes so long that a bar is we
 
 AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 SomePosterior = HierarchyPosterior | PartitionPosterior
-
-_POSTERIORS: dict[str, Callable[..., SomePosterior]] = {
-    "hierarchies": HierarchyPosterior,
-    "partitions": PartitionPosterior,
-}
 
 
 class TemperatureRow(NamedTuple):
@@ -114,7 +109,8 @@ class Scan:
 
     def _on_trellis(self, model: Tempered) -> SomePosterior:
         progress = False if self._own_bar else self._progress
-        return _POSTERIORS[self.things](model, trellis=self._trellis, progress=progress)
+        make: Callable[..., SomePosterior] = HierarchyPosterior if self.things == "hierarchies" else PartitionPosterior
+        return make(model, trellis=self._trellis, progress=progress)
 
     def row(self, beta: float) -> TemperatureRow:
         """The posterior at one inverse temperature, in numbers."""
