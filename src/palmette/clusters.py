@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline
 from palmette.array_types import Ints
 from palmette.labels import leaf_index, leaf_numbers
 
@@ -54,20 +54,11 @@ def member_list(words, out):
     for w in range(words.size):
         word = words[w]
         while word != np.uint64(0):
-            lowest = word & (~word + np.uint64(1))
-            bit = 0
-            while (lowest >> np.uint64(bit)) != np.uint64(1):
-                bit += 1
-            out[count] = 64 * w + bit
+            lowest = lowest_leaf(word)
+            out[count] = 64 * w + size_of(lowest - _ONE)
             count += 1
             word ^= lowest
     return count
-
-
-@kernel
-def _fill_sizes(out):
-    for mask in range(out.size):
-        out[mask] = size_of(mask)
 
 
 def cluster_sizes(n: int) -> npt.NDArray[np.uint8]:
@@ -76,8 +67,9 @@ def cluster_sizes(n: int) -> npt.NDArray[np.uint8]:
     >>> cluster_sizes(3)
     array([0, 1, 1, 2, 1, 2, 2, 3], dtype=uint8)
     """
-    sizes = np.empty(1 << n, dtype=np.uint8)
-    _fill_sizes(sizes)
+    sizes = np.zeros(1 << n, dtype=np.uint8)
+    for leaf in range(n):
+        sizes[1 << leaf : 2 << leaf] = sizes[: 1 << leaf] + np.uint8(1)
     return sizes
 
 

@@ -35,7 +35,6 @@ __all__ = [
     "to_distances",
 ]
 
-
 KINDS = ("rbf", "linear", "cosine", "correlation")  #: the similarities that have a name
 
 _OF_DISTANCES = ("rbf", "linear")
@@ -73,11 +72,9 @@ def of_distances(between: npt.ArrayLike, kind: str = "rbf", bandwidth: float | N
     if kind == "linear":
         largest = apart.max()
         return 1.0 - apart / (largest if largest > 0.0 else 1.0)
-    width = (
-        median_distance(apart)
-        if bandwidth is None
-        else check_positive("bandwidth", bandwidth, ", or None for the median distance")
-    )
+    if bandwidth is not None:
+        check_positive("bandwidth", bandwidth, ", or None for the median distance")
+    width = median_distance(apart) if bandwidth is None else float(bandwidth)
     with np.errstate(over="ignore", under="ignore"):  # far apart, in units of the bandwidth, is a similarity of 0
         return np.asarray(np.exp(-0.5 * np.square(apart / width)))
 

@@ -14,7 +14,7 @@ from oracle import members
 
 from palmette._jit import specialise
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitModel, SumOfSquares, Uniform
-from palmette.models.bounds import bound_of, dasgupta_bound
+from palmette.models.bounds import dasgupta_bound, unbounded
 from palmette.models.ginkgo import _Literal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 
@@ -32,7 +32,7 @@ def upper_bounds(model, clusters):
     offsets = np.cumsum([0, *map(len, listed)])
     members = np.concatenate([np.empty(0, np.int64), *listed])
     out = np.empty(len(listed))
-    evaluate = specialise(_evaluate, bound=bound_of(model))
+    evaluate = specialise(_evaluate, bound=model.bound or unbounded)
     evaluate(model.theta, model.n_leaves, offsets, members, model.additive, model.pairwise, out)
     return out
 

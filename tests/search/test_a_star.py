@@ -103,7 +103,8 @@ def start_small(monkeypatch):
 
     def small(n):
         state = first_state(n)
-        small = dict.fromkeys(module._OF_CLUSTERS + module._OF_SPLITS, 4) | dict.fromkeys(module._OF_HASHING, 8)
+        walk = module.walk
+        small = dict.fromkeys(walk.OF_CLUSTERS | walk.OF_SPLITS, 4) | dict.fromkeys(walk.OF_HASHING, 8)
         return state._replace(**{name: getattr(state, name)[:size].copy() for name, size in small.items()})
 
     monkeypatch.setattr(module.walk, "first_state", small)

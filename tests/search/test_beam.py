@@ -217,7 +217,7 @@ def ranks(model, slots):
     """(low, high) → (rank, gained) of all merges of one forest."""
     forests = Forests(np.array([slots], np.int32), np.zeros(1), np.zeros(1, np.uint64))
     pool = empty_pool(len(slots), 1)
-    module._compiled(model).extend(forests, 0, 1, False, pool)
+    module._compiled(model)(forests, 0, len(set(slots)), False, pool)
     rows = zip(pool.low.tolist(), pool.high.tolist(), pool.rank, pool.gained, strict=True)
     return {(low, high): (rank, gained) for low, high, rank, gained in itertools.islice(rows, int(pool.size[0]))}
 
@@ -270,7 +270,7 @@ def test_ranks_are_as_their_formulas_say_and_never_too_low(kind):
 def pool_of(model, slots, keys):
     forests = Forests(np.array(slots, np.int32), np.zeros(len(slots)), np.array(keys, np.uint64))
     pool = empty_pool(len(slots[0]), 10)
-    module._compiled(model).extend(forests, 0, len(slots), False, pool)
+    module._compiled(model)(forests, 0, len(set(slots[0])), False, pool)
     return pool
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "checked_statistics",
     "log_rising",
     "per_column",
+    "refuse_entries",
     "rising_tables",
 ]
 
@@ -100,8 +101,11 @@ class Likelihood:
         return after - before if after > -np.inf else -np.inf
 
 
-def checked_statistics(likelihood: Likelihood, points: Floats) -> tuple[Floats, Floats]:
+def checked_statistics(likelihood: object, points: Floats) -> tuple[Floats, Floats]:
     """The (theta, additive) of a likelihood, as read-only arrays of the shapes that they must have."""
+    if not isinstance(likelihood, Likelihood):
+        example = "palmette.likelihoods.NormalGamma()"
+        raise TypeError(f"likelihood must be an instance of a Likelihood, such as {example}, not {likelihood!r}")
     if points.shape[1] == 0:
         raise ValueError(f"points has shape {points.shape}: there are no columns; give at least one")
     name = f"{type(likelihood).__name__}.statistics"
@@ -155,6 +159,13 @@ def check_single(value: Any, name: str) -> float:
     if isinstance(number, tuple):
         raise TypeError(f"{name} must be one number, not {value!r}")
     return number
+
+
+def refuse_entries(points: Floats, bad: npt.NDArray[np.bool_], complaint: str) -> None:
+    """Name the first entry that a likelihood does not take, if there is one."""
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise ValueError(f"points holds {points[i, j]:g} at row {i}, column {j}; {complaint}")
 
 
 def per_column(value: Any, name: str, n_columns: int) -> Floats:

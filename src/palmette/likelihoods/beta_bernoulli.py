@@ -8,7 +8,7 @@ import numpy as np
 
 from palmette._jit import inline
 from palmette.array_types import Floats
-from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, per_column, rising_tables
+from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, per_column, refuse_entries, rising_tables
 
 __all__ = ["BetaBernoulli"]
 
@@ -48,18 +48,12 @@ class BetaBernoulli(Likelihood):
     def statistics(self, points: Floats) -> tuple[Floats, Floats]:
         """(theta, additive) with, for each column, the numbers of zeros and of ones."""
         n, d = points.shape
-        _check_binary(points)
+        complaint = (
+            "BetaBernoulli takes 0, 1, and NaN where an entry is missing "
+            "(DirichletCategorical takes more than two categories)"
+        )
+        refuse_entries(points, ~(np.isin(points, (0.0, 1.0)) | np.isnan(points)), complaint)
         a, b = per_column(self.a, "a", d), per_column(self.b, "b", d)
         starts, tables = rising_tables(np.column_stack([a, b, a + b]), n)
         additive = np.stack([points == 0.0, points == 1.0], axis=2).astype(np.float64)
         return np.concatenate([(3.0 * d + starts).reshape(-1), tables]), additive.reshape(n, -1)
-
-
-def _check_binary(points: Floats) -> None:
-    bad = np.argwhere(~((points == 0.0) | (points == 1.0) | np.isnan(points)))
-    if len(bad):
-        i, j = bad[0]
-        raise ValueError(
-            f"points holds {points[i, j]:g} at row {i}, column {j}; BetaBernoulli takes 0, 1, and NaN where an entry "
-            f"is missing (DirichletCategorical takes more than two categories)"
-        )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import as_integers
-from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, per_column, rising_tables
+from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, per_column, refuse_entries, rising_tables
 
 __all__ = ["DirichletCategorical"]
 
@@ -61,7 +61,9 @@ class DirichletCategorical(Likelihood):
     def statistics(self, points: Floats) -> tuple[Floats, Floats]:
         """(theta, additive) with, for each column, how often each category that occurs does."""
         n, d = points.shape
-        _check_codes(points)
+        is_code = (points >= 0.0) & (points == np.floor(points))
+        complaint = "DirichletCategorical takes codes 0, 1, 2, … of categories, and NaN where an entry is missing"
+        refuse_entries(points, ~(is_code | np.isnan(points)), complaint)
         concentration = per_column(self.concentration, "concentration", d)
         starts, tables = rising_tables(np.column_stack([concentration, self._categories(points) * concentration]), n)
         indicators = [column[:, None] == np.unique(column[~np.isnan(column)]) for column in points.T]
@@ -90,13 +92,3 @@ def _check_n_categories(value: int | Sequence[int] | npt.NDArray[np.integer]) ->
     if (array < 1).any():
         raise ValueError(f"n_categories is {array.min()}; a column has at least one category")
     return tuple(array.tolist()) if array.ndim else int(array)
-
-
-def _check_codes(points: Floats) -> None:
-    bad = np.argwhere(~((points >= 0.0) & (points == np.floor(points)) | np.isnan(points)))
-    if len(bad):
-        i, j = bad[0]
-        raise ValueError(
-            f"points holds {points[i, j]:g} at row {i}, column {j}; DirichletCategorical takes codes 0, 1, 2, … "
-            f"of categories, and NaN where an entry is missing"
-        )

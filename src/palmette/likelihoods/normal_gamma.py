@@ -11,11 +11,11 @@ from scipy.special import gammaln
 
 from palmette._jit import inline
 from palmette.array_types import Floats
-from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, log_rising, per_column
+from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, log_rising, per_column, refuse_entries
 
 __all__ = ["NormalGamma", "centre", "check_spread", "log_half_rising"]
 
-
+_PARAMETERS = ("mean", "pseudo_count", "shape", "rate")
 _LARGEST = 1e100
 _LOST = 1e-9  # what rounding may do to a sum of squares, relative to the prior's own
 _ROWS = 25  # of more rows the log marginal likelihood grows with their number, and its error may do the same
@@ -62,14 +62,13 @@ class NormalGamma(Likelihood):
     log_marginal = staticmethod(_log_marginal)
 
     def __post_init__(self) -> None:
-        for name in ("mean", "pseudo_count", "shape", "rate"):
+        for name in _PARAMETERS:
             object.__setattr__(self, name, check_parameter(getattr(self, name), name, positive=name != "mean"))
 
     def statistics(self, points: Floats) -> tuple[Floats, Floats]:
         """(theta, additive) with, for each column, the count, the sum and the sum of squares of what is there."""
         n, d = points.shape
-        names = ("mean", "pseudo_count", "shape", "rate")
-        mean, weight, shape, rate = (per_column(getattr(self, name), name, d) for name in names)
+        mean, weight, shape, rate = (per_column(getattr(self, name), name, d) for name in _PARAMETERS)
         centred, centres = centre(points)
         check_spread(centred * np.sqrt(np.maximum(shape, 1.0) / rate), "rate")
         unit = np.sqrt(2.0 * rate)
@@ -113,10 +112,7 @@ def _half_step(a: Floats) -> Floats:
 
 def centre(points: Floats) -> tuple[Floats, Floats]:
     """The points minus the mean of what is there in each column, and these means (0 where nothing is)."""
-    size = np.abs(points)
-    if np.any(size > _LARGEST):
-        i, j = np.argwhere(size > _LARGEST)[0]
-        raise ValueError(f"points holds {points[i, j]:g} at row {i}, column {j}; entries beyond {_LARGEST:g} overflow")
+    refuse_entries(points, np.abs(points) > _LARGEST, f"entries beyond {_LARGEST:g} overflow")
     counts = np.maximum((~np.isnan(points)).sum(axis=0), 1)
     centres = np.nansum(points / counts, axis=0)
     return points - centres, centres

@@ -90,11 +90,9 @@ class NormalInverseWishart(Likelihood):
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", check_parameter(self.mean, "mean", positive=False))
         object.__setattr__(self, "pseudo_count", check_single(self.pseudo_count, "pseudo_count"))
-        if self.degrees_of_freedom is not None:
-            given = check_single(self.degrees_of_freedom, "degrees_of_freedom")
-            object.__setattr__(self, "degrees_of_freedom", given)
-        if self.scale is not None:
-            object.__setattr__(self, "scale", _check_scale(self.scale))
+        for name, check in {"degrees_of_freedom": check_single, "scale": _check_scale}.items():
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check(getattr(self, name), name))
 
     def statistics(self, points: Floats) -> tuple[Floats, Floats]:
         """(theta, additive) with the sums, and the sums of products, of the coordinates of the rows in their span."""
@@ -124,11 +122,9 @@ class NormalInverseWishart(Likelihood):
     def _degrees_of_freedom(self, d: int) -> float:
         if self.degrees_of_freedom is None:
             return d + 2.0
-        if not self.degrees_of_freedom > d - 1:
-            raise ValueError(
-                f"degrees_of_freedom is {self.degrees_of_freedom:g}; for {d} columns it must be above {d - 1}"
-            )
-        return self.degrees_of_freedom
+        if not (given := self.degrees_of_freedom) > d - 1:
+            raise ValueError(f"degrees_of_freedom is {given:g}; for {d} columns it must be above {d - 1}")
+        return given
 
     def _scale_factor(self, d: int) -> Floats:
         # The lower Cholesky factor of the (d, d) scale matrix.
@@ -158,13 +154,13 @@ def _check_complete(points: Floats) -> None:
         )
 
 
-def _check_scale(value: Any) -> float | tuple[tuple[float, ...], ...]:
+def _check_scale(value: Any, name: str) -> float | tuple[tuple[float, ...], ...]:
     if np.ndim(value) == 0:
-        return check_single(value, "scale")
+        return check_single(value, name)
     shape = np.shape(value)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"scale has shape {shape}; expected one number, or a square matrix")
-    matrix = check_points(value, "scale")
+    matrix = check_points(value, name)
     check_parameter(np.diag(matrix), "the diagonal of scale")
     if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-9 * np.abs(matrix).max()):
         raise ValueError("scale is not symmetric; symmetrise it first, e.g. (scale + scale.T) / 2")

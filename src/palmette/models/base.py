@@ -18,10 +18,11 @@ from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.labels import check_labels
 
-__all__ = ["Clusterings", "FeatureModel", "Model", "checked_values", "require_model"]
+__all__ = ["Clusterings", "FeatureModel", "Model", "checked_values", "require_masks", "require_model"]
 
 Clusterings = Literal["hierarchies", "partitions"]
 
+_MOST_LEAVES = 63  # bits of a mask
 _POSTERIORS = {"hierarchies": "HierarchyPosterior", "partitions": "PartitionPosterior"}
 _EXAMPLES = {"hierarchies": "palmette.models.Dasgupta", "partitions": "palmette.models.CorrelationClusters"}
 
@@ -142,6 +143,15 @@ def require_model(
         wanted = wanted or f"a model of {clusterings}, such as {_EXAMPLES[str(clusterings)]}"
         hint = f"; hand that to {_POSTERIORS[given]}" if given is not None and is_other else ""
         raise TypeError(f"expected {wanted}, not {model!r}{hint}")
+
+
+def require_masks(n: int, what: str) -> None:
+    """Refuse more leaves than the bit masks of a function of splits or clusters hold."""
+    if n > _MOST_LEAVES:
+        raise ValueError(
+            f"a {what} function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n}; "
+            f"write a {what.title()}Model"
+        )
 
 
 def checked_values(values: npt.ArrayLike, what: str, names: Callable[[int], str], count: int) -> Floats:

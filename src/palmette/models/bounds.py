@@ -13,39 +13,35 @@ are in `palmette.models.mass_bounds`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from palmette._jit import inline
 
-if TYPE_CHECKING:
-    from palmette.models.split_model import SplitModel
-
 __all__ = [
-    "bound_of",
     "correlation_bound",
     "dasgupta_bound",
     "least_sums",
     "sum_of_squares_bound",
     "turn_into_shares",
+    "unbounded",
     "uniform_bound",
 ]
-
 
 _INF = math.inf
 _SLACK = 1e-13  # of the sum of all magnitudes: sums over 63 leaves, row by row, are right to 63·3 roundings
 
 
 @inline
-def uniform_bound(theta, n, members, additive, pairwise):
-    """U = 0: every hierarchy has log potential 0."""
-    return 0.0
+def unbounded(theta, n, members, additive, pairwise):
+    """U = +∞: nothing is known."""
+    return _INF
 
 
 @inline
-def _unbounded(theta, n, members, additive, pairwise):
-    return _INF
+def uniform_bound(theta, n, members, additive, pairwise):
+    """U = 0: every hierarchy has log potential 0."""
+    return 0.0
 
 
 @inline
@@ -227,8 +223,3 @@ def correlation_bound(theta, n, members, additive, pairwise):
     turn_into_shares(repulsion, np.zeros(k))
     cost = attraction + _cheapest_sizes(repulsion, False, floor)
     return theta[0] * (_SLACK * (cost + total) - cost)
-
-
-def bound_of(model: SplitModel) -> Any:
-    """The model's compiled bound, or one that is always +inf."""
-    return _unbounded if model.bound is None else model.bound

@@ -10,13 +10,10 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members
 from palmette.labels import describe_cluster
-from palmette.models.base import checked_values
+from palmette.models.base import checked_values, require_masks
 from palmette.models.cluster_model import PartitionModel
 
 __all__ = ["ClusterFunction"]
-
-
-_MOST_LEAVES = 63  # bits of a mask
 
 
 class ClusterFunction(PartitionModel):
@@ -38,11 +35,7 @@ class ClusterFunction(PartitionModel):
         super().__init__(n_leaves, labels)
         if not callable(function):
             raise TypeError(f"expected a function of an array of masks, not {function!r}")
-        if self.n_leaves > _MOST_LEAVES:
-            raise ValueError(
-                f"a cluster function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n_leaves}; "
-                f"write a ClusterModel"
-            )
+        require_masks(self.n_leaves, "cluster")
         self._function = function
 
     def mask_log_potentials(self, masks: Ints) -> Floats:

@@ -11,7 +11,7 @@ from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
 from palmette.models.base import FeatureModel, Model
 from palmette.models.evaluate import member_log_potentials, node_log_potentials, require_log_potentials
-from palmette.models.features import subset_scores
+from palmette.models.features import subset_scores, tabulate
 from palmette.partition import Partition
 from palmette.threads import Workers
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterModel", "PartitionModel"]
 
-_BLOCK = 10  # clusters are tabulated in blocks of 2^10
 _CALL = 1 << 16  # clusters that a person's function is asked about at a time
 
 score: Any = None  # a model's, put in by `specialise_inline`
@@ -114,11 +113,7 @@ class ClusterModel(FeatureModel, PartitionModel):
 
     def tabulate_clusters(self, workers: Workers, table: Floats) -> None:
         """table[C] = log ψ(C) for all 2^n clusters, by mask; table[∅] is left alone."""
-        low = min(_BLOCK, self.n_leaves)
-        kernel = subset_scores(self)
-        fixed = (self.theta, self.additive, self.pairwise, self.n_features, low)
-        work = np.full(len(table) >> low, 20.0 * 2**low)
-        workers.run(lambda first, last: kernel(*fixed, first, last, table), work)
+        tabulate(self, subset_scores(self), workers, table)
         require_log_potentials(self, table[1:])
 
 

@@ -16,7 +16,7 @@ from palmette.models.cluster_model import ClusterModel
 from palmette.models.uniform_partitions import only_feature
 from palmette.partition import Partition
 
-__all__ = ["DirichletProcess", "check_concentration", "check_likelihood"]
+__all__ = ["DirichletProcess", "check_concentration"]
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise_inline`
 
@@ -59,8 +59,8 @@ class DirichletProcess(ClusterModel):
     ) -> None:
         x = check_points(points, missing=True)
         self._concentration = check_concentration(concentration)
-        self._likelihood = check_likelihood(likelihood)
-        theta, additive = checked_statistics(self._likelihood, x)
+        self._likelihood = likelihood
+        theta, additive = checked_statistics(likelihood, x)
         self._compile()
         theta = np.concatenate([[math.log(self._concentration)], theta])
         super().__init__(len(x), theta=theta, additive=additive, labels=labels)
@@ -108,11 +108,3 @@ def check_concentration(concentration: float) -> float:
     if not 0 < check_number("concentration", concentration) < np.inf:
         raise ValueError(f"concentration is {concentration}; it must be positive and finite")
     return float(concentration)
-
-
-def check_likelihood(likelihood: Any) -> Likelihood:
-    """An instance of a likelihood."""
-    if not isinstance(likelihood, Likelihood):
-        example = "palmette.likelihoods.NormalGamma()"
-        raise TypeError(f"likelihood must be an instance of a Likelihood, such as {example}, not {likelihood!r}")
-    return likelihood

@@ -14,7 +14,7 @@ from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
 from palmette.clusters import member_list
 from palmette.hierarchy import Hierarchy
-from palmette.models.features import feature_loader
+from palmette.models.features import describe_into, feature_loader
 
 if TYPE_CHECKING:
     from palmette.models.base import FeatureModel
@@ -31,12 +31,11 @@ __all__ = [
     "pair_log_potentials",
     "require_log_potentials",
     "split_log_potentials",
-    "trellis_statistics",
     "trellis_sums",
 ]
 
-
 features: Any = None  # a model's, put in by `specialise`
+describe: Any = None
 score: Any = None
 load: Any = None
 
@@ -55,9 +54,7 @@ def across(weights, one, two):
 def _node_statistics(additive, pairwise, offsets, children, order, intervals, sums, pairs):
     # Sums and pair sums of every node, children first; the leaves below v are order[intervals[v, 0] : intervals[v, 1]].
     n, d = additive.shape
-    for i in range(n):
-        for c in range(d):
-            sums[i, c] = additive[i, c]
+    sums[:n] = additive
     for v in range(n, offsets.size - 1):
         for x in range(offsets[v], offsets[v + 1]):
             child = children[x]
@@ -82,20 +79,21 @@ def node_sums(model: FeatureModel, hierarchy: Hierarchy) -> tuple[Floats, Floats
     return sums, pairs
 
 
+def _node_sizes(hierarchy: Hierarchy) -> Ints:
+    return np.diff(_contiguous(hierarchy.intervals))[:, 0]
+
+
 def _contiguous(values: npt.NDArray[np.integer]) -> Ints:
     # Closed for writing, whatever is given: to a compiler those are two types, and each would have a kernel.
     return read_only(np.ascontiguousarray(values, dtype=np.int64).view())
 
 
 @kernel
-def trellis_statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
-    """Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up."""
+def _trellis_statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
+    # Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up.
     one, two = np.empty(n, np.int64), np.empty(n, np.int64)
-    for p in range(sizes.size):
-        if p < n:
-            for c in range(additive.shape[1]):
-                sums[p, c] = additive[p, c]
-            continue
+    sums[:n] = additive
+    for p in range(n, sizes.size):
         best = offsets[p]
         for s in range(offsets[p], offsets[p + 1]):
             if sizes[left[s]] * sizes[right[s]] < sizes[left[best]] * sizes[right[best]]:
@@ -113,16 +111,14 @@ def trellis_sums(model: FeatureModel, trellis: SparseTrellis) -> tuple[Floats, F
     """(m, d) sums and (m, p) pair sums of the m clusters of a sparse trellis whose leaf i is the model's."""
     sums, pairs = _no_sums(model, trellis.n_clusters)
     splits, data = (trellis.offsets, trellis.left, trellis.right), (model.additive, model.pairwise)
-    trellis_statistics(trellis.n_leaves, trellis.words, trellis.sizes, *splits, *data, sums, pairs)
+    _trellis_statistics(trellis.n_leaves, trellis.words, trellis.sizes, *splits, *data, sums, pairs)
     return sums, pairs
 
 
 def _split_scores(theta, n, sizes, sums, pairs, parent, left, right, table, out):
     one = np.empty(table.shape[0])
     for v in range(sizes.size):
-        features(theta, n, sizes[v], sums[v], pairs[v], one)
-        for c in range(one.size):
-            table[c, v] = one[c]
+        describe(theta, n, sizes[v], sums[v], pairs[v], one, table, v)
     for s in range(out.size):
         out[s] = score(theta, load(table, parent[s]), load(table, left[s]), load(table, right[s]))
 
@@ -131,7 +127,7 @@ def split_log_potentials(
     model: SplitModel, sizes: Ints, sums: Floats, pairs: Floats, parent: Ints, left: Ints, right: Ints
 ) -> Floats:
     """(k,): log ψ of k splits of clusters that are known by their sizes, sums (m, d) and pair sums (m, p)."""
-    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
+    functions = {"describe": describe_into(model), "score": model.score, "load": feature_loader(model.n_features)}
     table, out = np.empty((model.n_features, len(sizes))), np.empty(len(parent))
     sizes, *splits = map(_contiguous, (sizes, parent, left, right))
     specialise(_split_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, *splits, table, out)
@@ -141,11 +137,9 @@ def split_log_potentials(
 
 def hierarchy_log_potential(model: SplitModel, hierarchy: Hierarchy) -> float:
     """Σ score over the splits of a binary hierarchy whose leaf i is the model's; O(n²) for pair sums, else O(n)."""
-    n = hierarchy.n_leaves
-    sizes = np.diff(_contiguous(hierarchy.intervals))[:, 0]
-    left, right = hierarchy.children.T
-    parent = np.arange(n, 2 * n - 1)
-    return float(split_log_potentials(model, sizes, *node_sums(model, hierarchy), parent, left, right).sum())
+    parents = np.arange(hierarchy.n_leaves, hierarchy.n_nodes)
+    sums = _node_sizes(hierarchy), *node_sums(model, hierarchy)
+    return float(split_log_potentials(model, *sums, parents, *hierarchy.children.T).sum())
 
 
 def _cluster_scores(theta, n, sizes, sums, pairs, k, out):
@@ -188,8 +182,7 @@ def member_log_potentials(model: ClusterModel, offsets: Ints, members: Ints) -> 
 
 def node_log_potentials(model: ClusterModel, hierarchy: Hierarchy) -> Floats:
     """(n_nodes,): log ψ of the cluster of every node of a hierarchy whose leaf i is the model's."""
-    sums, pairs = node_sums(model, hierarchy)
-    return _scores(model, np.diff(_contiguous(hierarchy.intervals))[:, 0], sums, pairs)
+    return _scores(model, _node_sizes(hierarchy), *node_sums(model, hierarchy))
 
 
 def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from palmette._jit import inline, specialise, specialise_inline
 from palmette.array_types import Floats
 from palmette.clusters import size_of
+from palmette.threads import Workers
 
 if TYPE_CHECKING:
     from palmette.models.base import FeatureModel
@@ -23,8 +24,10 @@ __all__ = [
     "size_features",
     "subset_features",
     "subset_scores",
+    "tabulate",
 ]
 
+_BLOCK = 10  # clusters are tabulated in blocks of 2^10
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
@@ -116,6 +119,14 @@ def _subset_features(theta, additive, pairwise, k, low, first, last, out):
                     out[c, (high | s) - (first << low)] = one[c]
 
 
+def tabulate(model: FeatureModel, kernel: Any, workers: Workers, out: Floats) -> None:
+    """Run a kernel of blocks, such as those below, on all 2^n clusters: the last axis of `out`."""
+    low = min(_BLOCK, model.n_leaves)
+    fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
+    work = np.full(out.shape[-1] >> low, 20.0 * 2**low)
+    workers.run(lambda first, last: kernel(*fixed, first, last, out[..., first << low : last << low]), work)
+
+
 def subset_features(model: FeatureModel) -> Any:
     """The kernel (θ, additive, pairwise, k, low, first, last, out): the features of the clusters of some blocks.
 
@@ -136,14 +147,11 @@ def _subset_scores(theta, additive, pairwise, k, low, first, last, out):
     for block in range(first, last):
         fill(theta, additive, pairwise, k, low, block, block + 1, table)
         for s in range(0 if block else 1, 1 << low):
-            out[(block << low) + s] = score(theta, load(table, s))
+            out[((block - first) << low) + s] = score(theta, load(table, s))
 
 
 def subset_scores(model: ClusterModel) -> Any:
-    """The kernel (θ, additive, pairwise, k, low, first, last, out): out[C] = log ψ(C); out[∅] is left alone.
-
-    For the blocks first to last of 2^low clusters, which are independent of each other.
-    """
+    """The kernel (θ, additive, pairwise, k, low, first, last, out), as above: log ψ of the clusters of some blocks."""
     functions = {"score": model.score, "load": feature_loader(model.n_features), "fill": fill_subset_features(model)}
     return specialise(_subset_scores, **functions)
 

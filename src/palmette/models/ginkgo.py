@@ -22,7 +22,6 @@ from palmette.models.split_model import SplitModel
 
 __all__ = ["Ginkgo"]
 
-
 _LOG_4PI = math.log(4 * math.pi)
 
 
@@ -135,10 +134,8 @@ class _Symmetric(Ginkgo):
         return [*rates, *(2 * laws.log_norm(laws.TOP * rate) - _LOG_4PI - math.log(2) for rate in rates), self._cut()]
 
 
-class _Density(Ginkgo):
+class _Density(_Symmetric):
     likelihood = "density"
-    _one_rate = False
-    n_features = 4
     features = staticmethod(laws.density_features)
     score = staticmethod(laws.density_score)
 

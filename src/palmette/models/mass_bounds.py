@@ -111,9 +111,7 @@ def _mass_bound(theta, n, members, additive, pairwise):
     turn_into_shares(pairs, own)
     least = least_sums(pairs, np.empty(k))
     slack = _SLACK * energy * energy
-    most = slack
-    for x in range(k):
-        most = max(most, own[x] + slack)
+    most = max(own.max(), 0.0) + slack
     high = max(least[k] + slack, 0.0)
     for s in range(1, k + 1):
         least[s] = max(least[s] - slack, 0.0)

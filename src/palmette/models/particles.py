@@ -13,7 +13,6 @@ from palmette.checks import check_number, check_points
 
 __all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals", "jet_errors"]
 
-
 LARGEST, SMALLEST = 1e30, 1e-30  # within these bounds no product or ratio of a shower's law leaves float64
 
 _COLUMNS = "(E, px, py, pz)"

@@ -77,9 +77,7 @@ def symmetric_features(theta, n, size, sums, pairs, out):
     """√t, t, the rate of its split, and what all its splits share; −inf at or below the cut-off."""
     t = _mass_squared(sums)
     root = 1 if size == n else 0
-    out[0] = math.sqrt(t)
-    out[1] = t
-    out[2] = theta[root]
+    out[0], out[1], out[2] = math.sqrt(t), t, theta[root]
     out[3] = theta[2 + root] if t > theta[4] else -_INF
 
 
@@ -114,14 +112,10 @@ def symmetric_score(theta, parent, left, right):
 
 @inline
 def density_features(theta, n, size, sums, pairs, out):
-    """√t, t, the rate of its split, and what all its splits share; −inf for heavy leaves and light clusters."""
-    t = _mass_squared(sums)
-    root = 1 if size == n else 0
-    out[0] = math.sqrt(t)
-    out[1] = t
-    out[2] = theta[root]
-    is_possible = t <= theta[4] if size == 1 else t > theta[4]
-    out[3] = theta[2 + root] if is_possible else -_INF
+    """Those of "symmetric", but that a leaf has −inf if it is above the cut-off."""
+    symmetric_features(theta, n, size, sums, pairs, out)
+    if size == 1:
+        out[3] = theta[2 + (1 if n == 1 else 0)] if out[1] <= theta[4] else -_INF
 
 
 @inline

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
-from palmette.models.base import checked_values
-from palmette.models.split_model import HierarchyModel, MaskList, require_masks
+from palmette.models.base import checked_values, require_masks
+from palmette.models.split_model import HierarchyModel, MaskList
 
 __all__ = ["SplitFunction"]
 
@@ -29,11 +29,7 @@ class SplitFunction(HierarchyModel):
     """
 
     def __init__(
-        self,
-        n_leaves: int,
-        function: Callable[[Ints, Ints], npt.ArrayLike],
-        *,
-        labels: Sequence[str] | None = None,
+        self, n_leaves: int, function: Callable[[Ints, Ints], npt.ArrayLike], *, labels: Sequence[str] | None = None
     ) -> None:
         super().__init__(n_leaves, labels)
         if not callable(function):
@@ -42,7 +38,7 @@ class SplitFunction(HierarchyModel):
 
     def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
         """f(left, right), checked: one number per split, none NaN or +inf."""
-        require_masks(self.n_leaves)
+        require_masks(self.n_leaves, "split")
         left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
         name = lambda i: f"{left[i]:#b} | {right[i]:#b}"  # noqa: E731
         return checked_values(self._function(left, right), "split", name, len(left))

@@ -11,19 +11,18 @@ from palmette._jit import inline
 from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members, lowest_first
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import FeatureModel, Model
+from palmette.models.base import FeatureModel, Model, require_masks
 from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
-from palmette.models.full_tables import Potentials, feature_potentials, listed_potentials, separable_feature_potentials
+from palmette.models.features import feature_log_psi, size_features
+from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
 from palmette.threads import Workers
 
 if TYPE_CHECKING:
     from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary", "require_masks"]
+__all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary"]
 
 MaskList = Ints | Sequence[int]  # clusters as bit masks, which may be longer than 64 bits
-
-_MOST_LEAVES = 63  # bits of a mask
 
 
 def require_binary(hierarchy: Hierarchy) -> Hierarchy:
@@ -34,15 +33,6 @@ def require_binary(hierarchy: Hierarchy) -> Hierarchy:
             "Ask for its clusters one by one instead"
         )
     return hierarchy
-
-
-def require_masks(n: int) -> None:
-    """Refuse more leaves than the bit masks of a function hold."""
-    if n > _MOST_LEAVES:
-        raise ValueError(
-            f"a split function sees clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {n}; "
-            "write a SplitModel"
-        )
 
 
 class HierarchyModel(Model):
@@ -61,7 +51,7 @@ class HierarchyModel(Model):
         return self._log_potential(require_binary(hierarchy).aligned_to(self.labels))
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
-        require_masks(self.n_leaves)
+        require_masks(self.n_leaves, "split")
         masks = hierarchy.cluster_masks()
         return float(self.log_potentials(*lowest_first(*masks[hierarchy.children].T)).sum())
 
@@ -75,7 +65,7 @@ class HierarchyModel(Model):
 
     def split_log_potentials(self, trellis: SparseTrellis) -> Floats:
         """(n_splits,): log ψ of all splits of a sparse trellis on the same labels in the same order."""
-        require_masks(self.n_leaves)
+        require_masks(self.n_leaves, "split")
         masks = trellis.words[:, 0].astype(np.int64)
         return self.log_potentials(masks[trellis.left], masks[trellis.right])
 
@@ -170,7 +160,7 @@ class SplitModel(FeatureModel, HierarchyModel):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """The features of all 2^n clusters, and the compiled score of a split."""
-        return feature_potentials(self, workers)
+        return Potentials(feature_log_psi(self), (self.theta, feature_table(self, workers, self.n_features)))
 
 
 @inline
@@ -206,4 +196,5 @@ class SeparableModel(SplitModel):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """a and u of all 2^n clusters, b of all sizes, and the compiled sum of these."""
-        return separable_feature_potentials(self, workers)
+        a, u = feature_table(self, workers, n_rows=2)
+        return separable_potentials(a, u, np.ascontiguousarray(size_features(self)[:, 2]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -38,11 +38,6 @@ _MOST_LEAVES = 63
 _BUDGET = 20_000  # splits listed, or clusters looked at, in one compiled call: well below a second
 _WIDTH = 100  # of the beam that the search begins with
 _SAME = 1e-12  # of a log potential: below that, two are the same number summed in another order
-
-# The arrays of `State` that have an entry for each cluster, twice as many for hashing, and one for each split.
-_OF_CLUSTERS = ("mask", "upper", "lower", "choice", "first", "n_splits", "settled", "opened")
-_OF_HASHING = ("keys", "number_of")
-_OF_SPLITS = ("left", "log_psi", "total")
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,12 @@ def a_star(
     >>> found.hierarchy, found.log_potential, found.gap
     (Hierarchy.from_newick('((0,1),2);'), -12.0, 0.0)
     """
-    _check(model)
+    require_model(model, "hierarchies", all_known=True)
+    if model.n_leaves > _MOST_LEAVES:
+        raise ValueError(
+            f"a_star keeps clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {model.n_leaves}; "
+            "palmette.search.beam and greedy take any number, but prove nothing"
+        )
     deadline = time.monotonic() + check_seconds(seconds)
     resources = Resources(max_memory)
     known = _known(model)
@@ -88,15 +88,6 @@ def a_star(
     found = _better(model, known, Hierarchy.from_splits(search.splits(), model.labels))
     limit = found.log_potential if is_proved else max(float(search.state.upper[1]), found.log_potential)
     return Proved(found.hierarchy, found.log_potential, limit, search.n_opened, 2**model.n_leaves - 1)
-
-
-def _check(model: HierarchyModel) -> None:
-    require_model(model, "hierarchies", all_known=True)
-    if model.n_leaves > _MOST_LEAVES:
-        raise ValueError(
-            f"a_star keeps clusters as 64-bit masks: at most {_MOST_LEAVES} leaves, not {model.n_leaves}; "
-            "palmette.search.beam and greedy take any number, but prove nothing"
-        )
 
 
 def _known(model: HierarchyModel) -> Found:
@@ -157,8 +148,7 @@ class _Search:
         """Open the cluster at the end of the path, or go on with it."""
         if self.opening is None:
             return self._ask()
-        function, data, room = self.opening
-        status = function(data, room, self.known, self.state, self.tolerance, _BUDGET)
+        status = self.opening(self.known, self.state, self.tolerance, _BUDGET)
         if status == walk.CROWDED:
             self._make_room_for_clusters(1)
         elif status == walk.FULL:
@@ -179,15 +169,15 @@ class _Search:
         numbers = self.state.numbers
         if 2 * numbers[walk.WASTE] > numbers[walk.SPLITS]:
             walk.compact(self.state)
-        self._enlarge(_OF_SPLITS, int(numbers[walk.SPLITS]) + more, len(self.state.left))
+        self._enlarge(walk.OF_SPLITS, int(numbers[walk.SPLITS]) + more, len(self.state.left))
 
     def _make_room_for_clusters(self, more: int) -> None:
         needed = int(self.state.numbers[walk.CLUSTERS]) + more
-        if self._enlarge(_OF_CLUSTERS + _OF_HASHING, needed, len(self.state.mask)):
+        if self._enlarge(walk.OF_CLUSTERS | walk.OF_HASHING, needed, len(self.state.mask)):
             self.state.keys[:] = 0
             walk.rehash(self.state)
 
-    def _enlarge(self, names: tuple[str, ...], needed: int, present: int) -> bool:
+    def _enlarge(self, names: Iterable[str], needed: int, present: int) -> bool:
         """Repeat these arrays 2^i times, so that they have more than `needed` entries; False if they have."""
         times = 1 << (needed // present).bit_length()
         if times == 1:

@@ -8,14 +8,16 @@ cluster whose splits are left out is met again and again.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from palmette._jit import kernel, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
 from palmette.hashing import mix
-from palmette.models.bounds import bound_of
+from palmette.models.bounds import unbounded
 from palmette.models.features import feature_loader
 from palmette.models.split_model import SplitModel
 from palmette.recursions.subsets import ZERO, next_subset
@@ -35,7 +37,7 @@ from palmette.search.a_star_walk import (
     room_for_split,
 )
 
-__all__ = ["Opening", "compile_opening", "enter_root", "open_listed"]
+__all__ = ["compile_opening", "enter_root", "open_listed"]
 
 _INF = math.inf
 _LATEST = 16  # 2^16 bounds are remembered
@@ -157,20 +159,12 @@ def _open(data, room, hierarchy, state, tolerance, budget):
     return list_splits(data, room, state, c, state.lower[c] - tolerance, budget)
 
 
-class Opening(NamedTuple):
-    """open(data, room, hierarchy, state, tolerance, budget) for one model, and what it works with."""
-
-    open: Any
-    data: Any
-    room: Any
-
-
-def compile_opening(model: SplitModel, state: State) -> Opening:
-    """Everything for a model of compiled functions; the root is entered into the state."""
+def compile_opening(model: SplitModel, state: State) -> Callable[..., int]:
+    """open(hierarchy, state, tolerance, budget) for a model of compiled functions; enters the root into the state."""
     n, k = model.n_leaves, model.n_features
     scoring = {"score": model.score, "load": feature_loader(k)}
     describe = specialise_inline(_describe, features=model.features)
-    bounded = specialise(_bounded, bound=bound_of(model))
+    bounded = specialise(_bounded, bound=model.bound or unbounded)
     known = specialise(_known, describe=describe, **scoring)
     list_splits = specialise_inline(_list_splits, describe=describe, bounded=bounded, **scoring)
     highest = 0.0 if model.never_gains else _INF
@@ -179,8 +173,9 @@ def compile_opening(model: SplitModel, state: State) -> Opening:
     latest = 1 << min(n, _LATEST)
     room = (np.empty((3, n), np.int64), *statistics, np.empty((3, k)), np.zeros(latest, np.uint64), np.empty(latest))
     _fill_pairs(known, data, room)
-    enter_root(state, _root_bound(bounded, data))
-    return Opening(specialise(_open, known=known, list_splits=list_splits), data, room)
+    pair, everything = data[4][0, 1], (np.arange(n), n, model.additive, model.pairwise)
+    enter_root(state, float(pair if n == 2 else bounded(model.theta, n, *everything)))
+    return partial(specialise(_open, known=known, list_splits=list_splits), data, room)
 
 
 def _fill_pairs(known: Any, data: Any, room: Any) -> None:
@@ -189,11 +184,6 @@ def _fill_pairs(known: Any, data: Any, room: Any) -> None:
         for j in range(i):
             pair = np.array([[1 << j, 1 << i]], np.uint64)
             of_pairs[i, j] = of_pairs[j, i] = known(data, room, pair, pair[0, 0] | pair[0, 1])[0]
-
-
-def _root_bound(bounded: Any, data: Any) -> float:
-    theta, n, additive, pairwise, of_pairs = data[:5]
-    return float(of_pairs[0, 1] if n == 2 else bounded(theta, n, np.arange(n), n, additive, pairwise))
 
 
 @kernel

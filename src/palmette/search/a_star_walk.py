@@ -14,14 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats, Ints, Words
 from palmette.clusters import size_of
 from palmette.hashing import mix
 from palmette.recursions.subsets import ZERO
 
 __all__ = ["State", "add_split", "advance", "begin", "compact", "end", "enter", "first_state", "number", "rehash"]
-
-Masks = npt.NDArray[np.uint64]
 
 _INF = math.inf
 _CLOSED = -1  # in `State.first`: the splits are not listed
@@ -30,21 +28,27 @@ _ONE = np.uint64(1)
 DONE, MORE, TO_OPEN, FULL, CROWDED = range(5)  # why a call came back: FULL of splits, CROWDED with clusters
 CLUSTERS, SPLITS, OPENED, LISTED, DEPTH, WASTE, SUBSET, IS_OPENING = range(8)  # what `State.numbers` counts
 
+# The arrays of `State` that have an entry for each cluster, twice as many for hashing, and one for each split.
+OF_CLUSTERS = {"mask": "u8", "upper": "f8", "lower": "f8", "choice": "u8", "first": "i8", "n_splits": "i8"}
+OF_CLUSTERS |= {"settled": "?", "opened": "i8"}
+OF_HASHING = {"keys": "u8", "number_of": "i8"}
+OF_SPLITS = {"left": "u8", "log_psi": "f8", "total": "f8"}
+
 
 class State(NamedTuple):
     """All that a search has come to know."""
 
-    keys: Masks  #: the hash table: a mask, or 0
+    keys: Words  #: the hash table: a mask, or 0
     number_of: Ints
-    mask: Masks  #: of each cluster, by number, as are the following
+    mask: Words  #: of each cluster, by number, as are the following
     upper: Floats  #: no hierarchy over it has a larger log potential
     lower: Floats  #: log potential of one that we have
-    choice: Masks  #: the left part of its first split; 0 if there is none
+    choice: Words  #: the left part of its first split; 0 if there is none
     first: Ints  #: its first split, or −1 if it is not open
     n_splits: Ints  #: how many of its splits are still in question
     settled: npt.NDArray[np.bool_]
     opened: Ints  #: clusters in the order in which they were opened, which is that of their splits
-    left: Masks  #: of each split, as are the following
+    left: Words  #: of each split, as are the following
     log_psi: Floats
     total: Floats  #: log ψ + values of both parts, when last looked at
     path: Ints  #: clusters from the root to where the search is
@@ -54,27 +58,11 @@ class State(NamedTuple):
 
 def first_state(n: int) -> State:
     """Room for some clusters and splits. The leaf, number 0, is there and settled; the root will be number 1."""
-    m, s = 1 << 10, 1 << 12
-    numbers = np.zeros(8, np.int64)
-    numbers[CLUSTERS] = 1
-    return State(
-        keys=np.zeros(2 * m, np.uint64),
-        number_of=np.zeros(2 * m, np.int64),
-        mask=np.zeros(m, np.uint64),
-        upper=np.zeros(m),
-        lower=np.zeros(m),
-        choice=np.zeros(m, np.uint64),
-        first=np.zeros(m, np.int64),
-        n_splits=np.zeros(m, np.int64),
-        settled=np.ones(m, np.bool_),
-        opened=np.zeros(m, np.int64),
-        left=np.zeros(s, np.uint64),
-        log_psi=np.zeros(s),
-        total=np.zeros(s),
-        path=np.ones(n, np.int64),
-        floor=np.full(n, -_INF),
-        numbers=numbers,
-    )
+    room = {1 << 10: OF_CLUSTERS, 1 << 11: OF_HASHING, 1 << 12: OF_SPLITS}
+    arrays = {name: np.zeros(m, dtype) for m, dtypes in room.items() for name, dtype in dtypes.items()}
+    arrays |= {"path": np.ones(n, np.int64), "floor": np.full(n, -_INF), "numbers": np.zeros(8, np.int64)}
+    arrays["numbers"][CLUSTERS], arrays["settled"][:] = 1, True
+    return State(**arrays)
 
 
 @inline

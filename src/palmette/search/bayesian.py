@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +28,12 @@ from palmette.checks import check_points
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
-from palmette.models.dirichlet_process import check_concentration, check_likelihood
+from palmette.models.dirichlet_process import check_concentration
 from palmette.partition import Partition
 from palmette.progress import Progress
 from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["BayesianFound", "bayesian", "first_clusters"]
-
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise`
 
@@ -86,17 +86,17 @@ def bayesian(
     x = check_points(points, missing=True)
     names = check_labels(labels, len(x))
     alpha = check_concentration(concentration)
-    theta, additive = checked_statistics(check_likelihood(likelihood), x)
+    theta, additive = checked_statistics(likelihood, x)
     state = _State(likelihood, math.log(alpha), theta, additive)
-    state.run(progress)
-    hierarchy = Hierarchy.from_merges(state.children, names, heights=np.arange(1.0, len(x)))
+    children, log_odds = state.merge_all(progress)
+    hierarchy = Hierarchy.from_merges(children, names, heights=np.arange(1.0, len(x)))
     log_weight, log_total = float(state.log_weights[0]), float(state.log_totals[0])
     return BayesianFound(
         hierarchy,
         log_weight - log_total,
         log_weight - float(log_rising([alpha], len(x))[0, -1]),
-        read_only(state.log_odds),
-        first_clusters(hierarchy, state.log_odds >= 0.0),
+        read_only(log_odds),
+        first_clusters(hierarchy, log_odds >= 0.0),
         state.n_evaluations,
     )
 
@@ -129,15 +129,14 @@ def _odds(data, i, s):
     return together - (log_weights[i] + log_weights[s]) if together > -np.inf else -np.inf
 
 
-_partners = partners_by(_odds)
+_find_partner, _update_partners = partners_by(_odds)
 
 
 @kernel
 def _join(i, j, sizes, sums, log_gammas, log_joined, log_weights, log_totals):
     # Slot i takes over slot j.
     sizes[i] += sizes[j]
-    for c in range(sums.shape[1]):
-        sums[i, c] += sums[j, c]
+    sums[i] += sums[j]
     log_weights[i] = _log_add(log_joined[i, j], log_weights[i] + log_weights[j])
     log_totals[i] = _log_add(log_gammas[sizes[i]], log_totals[i] + log_totals[j])
 
@@ -164,37 +163,31 @@ class _State:
         self.theta, self.sums, self.sizes = theta, additive.copy(), np.ones(n, np.int64)
         self.log_gammas = np.array([0.0] + [log_alpha + math.lgamma(size) for size in range(1, n + 1)])
         self.log_joined, self.log_weights, self.log_totals = np.empty((n, n)), np.empty(n), np.full(n, log_alpha)
-        self.children, self.log_odds = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
         self.n_evaluations = 0
         self._name = type(likelihood).__name__
         self._kernel = specialise(_weigh, log_marginal=likelihood.log_marginal)
 
-    def run(self, progress: bool | None) -> None:
-        """Merge until one cluster is left."""
+    def merge_all(self, progress: bool | None) -> tuple[Ints, Floats]:
+        # (n − 1, 2) clusters that were joined, and the log odds of each merge.
         n = len(self.sizes)
-        bar = Progress(f"merging, n = {n}", float((n - 1) ** 2), progress)
-        try:
+        slots, node = np.arange(n), list(range(n))
+        weights, partner, value = (self.log_joined, self.log_weights), np.empty(n, np.int64), np.empty(n)
+        children, log_odds = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
+        with closing(Progress(f"merging, n = {n}", float((n - 1) ** 2), progress)) as bar:
             for i in range(n):
                 self._weigh_pairs(i, np.arange(i, n), bar)
             self.log_weights[:] = np.diag(self.log_joined)
-            self._merge_all(n, bar)
-        finally:
-            bar.close()
-
-    def _merge_all(self, n: int, bar: Progress) -> None:
-        slots, node = np.arange(n), list(range(n))
-        weights, partner, value = (self.log_joined, self.log_weights), np.empty(n, np.int64), np.empty(n)
-        for i in range(n):
-            _partners.find(i, slots, weights, partner, value)
-        for step in range(n - 1):
-            i, j = best_pair(slots, partner, value)
-            self.children[step] = node[i], node[j]
-            self.log_odds[step] = value[i]
-            node[i] = n + step
-            _join(i, j, self.sizes, self.sums, self.log_gammas, *weights, self.log_totals)
-            slots = slots[slots != j]
-            self._weigh_pairs(i, slots[slots != i], bar)
-            _partners.update(i, j, slots, weights, partner, value)
+            for i in range(n):
+                _find_partner(i, slots, weights, partner, value)
+            for step in range(n - 1):
+                i, j = best_pair(slots, partner, value)
+                children[step], log_odds[step] = (node[i], node[j]), value[i]
+                node[i] = n + step
+                _join(i, j, self.sizes, self.sums, self.log_gammas, *weights, self.log_totals)
+                slots = slots[slots != j]
+                self._weigh_pairs(i, slots[slots != i], bar)
+                _update_partners(i, j, slots, weights, partner, value)
+        return children, log_odds
 
     def _weigh_pairs(self, i: int, slots: Ints, bar: Progress) -> None:
         if not self._kernel(self.theta, self.log_gammas, i, slots, self.sizes, self.sums, self.log_joined):

@@ -8,7 +8,7 @@ them by the outlook of the model (`palmette.models.outlook`), and offers them to
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,10 @@ load: Any = None
 fill_gains: Any = None
 fill_ranks: Any = None
 
+# extend(forests, first, m, is_forced, pool) offers the merges of forests of m clusters, from the first of these on, and
+# returns the one to go on with.
+_Extend = Callable[[Forests, int, int, bool, Pool], int]
+
 
 def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | None = None) -> Found:
     """The best of the hierarchies that n − 1 steps of agglomeration reach, `width` forests being kept at each step.
@@ -72,9 +76,9 @@ def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | No
     (Hierarchy.from_newick('((0,1),2);'), -12.0)
     """
     require_model(model, "hierarchies", all_known=True)
-    extension: Callable[[Any], _Extension] = _compiled if model.is_compiled else _asking
+    extender: Callable[[Any], _Extend] = _compiled if model.is_compiled else _asking
     n = model.n_leaves
-    steps = _search(n, _check_width(width, n), extension(model), progress)
+    steps = _search(n, _check_width(width, n), extender(model), progress)
     hierarchy = Hierarchy.from_merges(_merges(n, steps), model.labels)
     return Found(hierarchy, model.log_potential(hierarchy))
 
@@ -89,22 +93,11 @@ def _check_width(width: int | None, n: int) -> int:
     return int(width)
 
 
-class _Extension(NamedTuple):
-    """extend(forests, first, last, is_forced, pool) offers their merges; returns the forest to go on with."""
-
-    extend: Callable[[Forests, int, int, bool, Pool], int]
-    at_once: Callable[[int], int]  #: how many forests of m clusters in one call
-
-
 @inline
 def _add_up(place, m, additive, pairwise, sums, cross):
     n, d = additive.shape
-    for x in range(m):
-        for c in range(d):
-            sums[x, c] = 0.0
-        for c in range(pairwise.shape[0]):
-            for y in range(x, m):
-                cross[c, x, y] = 0.0
+    sums[:m] = 0.0
+    cross[:, :m, :m] = 0.0
     for i in range(n):
         x = place[i]
         for c in range(d):
@@ -136,9 +129,7 @@ def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
 
 @inline
 def _by_gain(theta, m, sizes, cross, gain, rank):
-    for x in range(m):
-        for y in range(x + 1, m):
-            rank[x, y] = gain[x, y]
+    rank[:m, :m] = gain[:m, :m]
 
 
 def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
@@ -160,21 +151,20 @@ def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is
     return last_forest
 
 
-def _compiled(model: SplitModel) -> _Extension:
+def _compiled(model: SplitModel) -> _Extend:
     gain_of = model.score if model.beam_score is None else model.beam_score
     functions = {"features": model.features, "gain_of": gain_of, "load": feature_loader(model.n_features)}
     fill_ranks = _by_gain if model.beam_outlook is None else model.beam_outlook
     extend_all = specialise(_extend, fill_gains=specialise_inline(_fill_gains, **functions), fill_ranks=fill_ranks)
     fixed = (model.theta, model.additive, model.pairwise, model.n_features)
+    is_slow = model.beam_outlook is not None  # it may compare triples
 
-    def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
+    def extend(forests: Forests, first: int, m: int, is_forced: bool, pool: Pool) -> int:
+        at_once = 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
+        last = min(first + at_once, len(forests.gained))
         return int(extend_all(*fixed, forests, first, last, is_forced, pool))
 
-    def at_once(m: int) -> int:
-        is_slow = model.beam_outlook is not None  # it may compare triples
-        return 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
-
-    return _Extension(extend, at_once)
+    return extend
 
 
 @kernel
@@ -187,10 +177,10 @@ def _extend_by(gain, forests, f, is_forced, pool):
     offer(forests, f, m, first, hashes, gain, gain, is_forced, pool)
 
 
-def _asking(model: HierarchyModel) -> _Extension:
+def _asking(model: HierarchyModel) -> _Extend:
     n = model.n_leaves
 
-    def extend(forests: Forests, first: int, last: int, is_forced: bool, pool: Pool) -> int:
+    def extend(forests: Forests, first: int, m: int, is_forced: bool, pool: Pool) -> int:
         lowest, place = np.unique(forests.slots[first], return_inverse=True)
         masks = np.zeros(len(lowest), np.int64)
         np.add.at(masks, place, 1 << np.arange(n, dtype=np.int64))
@@ -200,30 +190,29 @@ def _asking(model: HierarchyModel) -> _Extension:
         _extend_by(gain, forests, first, is_forced, pool)
         return first + 1
 
-    return _Extension(extend, lambda m: 1)
+    return extend
 
 
-def _fill(pool: Pool, forests: Forests, width: int, m: int, is_forced: bool, extension: _Extension) -> None:
+def _fill(pool: Pool, forests: Forests, width: int, m: int, is_forced: bool, extend: _Extend) -> None:
     # The best merges of these forests, of m clusters each.
     empty(pool)
     forest = 0
     while forest < len(forests.gained):
-        last = min(forest + extension.at_once(m), len(forests.gained))
-        forest = extension.extend(forests, forest, last, is_forced, pool)
+        forest = extend(forests, forest, m, is_forced, pool)
         if not has_room(pool, m):
             keep_best(pool, forests, width)
     keep_best(pool, forests, width)
 
 
-def _search(n: int, width: int, extension: _Extension, progress: bool | None) -> list[tuple[Indices, Indices, Indices]]:
+def _search(n: int, width: int, extend: _Extend, progress: bool | None) -> list[tuple[Indices, Indices, Indices]]:
     # For each step the parent of every forest, and the slots of the two clusters that were joined.
     forests, pool = single_leaves(n), empty_pool(n, width)
     bar = Progress(f"searching, n = {n}", float(n - 1), progress)
     steps = []
     for m in range(n, 1, -1):
-        _fill(pool, forests, width, m, False, extension)
+        _fill(pool, forests, width, m, False, extend)
         if pool.size[0] == 0:
-            _fill(pool, forests, width, m, True, extension)
+            _fill(pool, forests, width, m, True, extend)
         size = pool.size[0]
         steps.append((pool.parent[:size].copy(), pool.low[:size].copy(), pool.high[:size].copy()))
         forests = merged(pool, forests)

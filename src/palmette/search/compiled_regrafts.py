@@ -25,8 +25,8 @@ from palmette.search.tree_state import (
     POSITIONS,
     WORK,
     Tree,
-    empty_tree,
     lay_out,
+    tree_with,
 )
 
 __all__ = ["CompiledRegrafts"]
@@ -55,7 +55,8 @@ class CompiledRegrafts(Regrafts):
 
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:
         """With the sums of all clusters, and room for their features."""
-        return empty_tree(hierarchy, *node_sums(self._model, hierarchy), k=self._model.n_features)
+        features = np.zeros((hierarchy.n_nodes, self._model.n_features))
+        return tree_with(hierarchy, *node_sums(self._model, hierarchy), features)
 
 
 def _survey(data, tree, walk, moved, top):

@@ -32,7 +32,6 @@ from palmette.search.grow import grow
 
 __all__ = ["uncovered"]
 
-
 _UNIFORM = 0.01  # δ
 _EXCHANGES = np.array([0.5, 1.5, 4.0])  # ε (n − 1): exchanges in one hierarchy, on average
 _MOST = 40  # splits of a cluster that is not in the trellis
@@ -101,9 +100,8 @@ class _Proposal:
         self._Z = Z
         self._share = passes.probabilities(Z)[1]
         self._rng = rng
-        self._known: dict[int, dict[int, float]] = {}
+        self._known: dict[int, tuple[dict[int, float], float]] = {}
         self._exchanged: dict[int, dict[int, float]] = {}
-        self._log_z: dict[int, float] = {}
         self._epsilon = np.minimum(_EXCHANGES / max(passes.n - 1, 1), 0.5)
 
     def draw(self) -> tuple[list[int], float, bool]:
@@ -148,15 +146,18 @@ class _Proposal:
             if not bits.all():
                 return lowest | sum(leaf for leaf, bit in zip(leaves, bits, strict=True) if bit)
 
-    def _splits(self, P: int) -> dict[int, float]:
-        # T: left part → probability.
+    def _solved(self, P: int) -> tuple[dict[int, float], float]:
+        # T, which is left part → probability, and log Z of P as far as it is known.
         if P not in self._known:
             number = self._passes.number(P)
             if number >= 0 and self._Z[number] > -np.inf:
-                self._known[P], self._log_z[P] = self._own_splits(number), float(self._Z[number])
+                self._known[P] = self._own_splits(number), float(self._Z[number])
             else:
-                self._known[P], self._log_z[P] = self._weighted(P, self._induced_splits(P))
+                self._known[P] = self._weighted(P, self._induced_splits(P))
         return self._known[P]
+
+    def _splits(self, P: int) -> dict[int, float]:
+        return self._solved(P)[0]
 
     def _own_splits(self, number: int) -> dict[int, float]:
         trellis = self._passes.trellis
@@ -165,11 +166,7 @@ class _Proposal:
         return _normalised(found)
 
     def _value(self, P: int) -> float:
-        # log Z of P as far as it is known.
-        if P & (P - 1) == 0:
-            return 0.0
-        self._splits(P)
-        return self._log_z[P]
+        return self._solved(P)[1] if P & (P - 1) else 0.0
 
     def _weighted(self, P: int, found: dict[int, float]) -> tuple[dict[int, float], float]:
         # Splits by ψ(L, R) Z(L) Z(R), half and half with the probabilities that they come with; log Σ of the former.

@@ -33,27 +33,17 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
     hierarchy = hierarchy.aligned_to(model.labels)
     log_psi = model.cluster_log_potentials(PartitionTrellis.from_hierarchy(hierarchy))  # of every node, in their order
     undone = hierarchy.cut_order
-    best = int(np.argmax(_totals(hierarchy, log_psi, undone)))
-    partition = hierarchy.cut(int(_sizes(hierarchy, undone)[best]))
+    # Impossible clusters are counted, not added: −inf does not go away.
+    impossible = log_psi == -np.inf
+    totals = _running(hierarchy, np.where(impossible, 0.0, log_psi), undone)
+    best = int(np.argmax(np.where(_running(hierarchy, impossible.astype(np.float64), undone) > 0.0, -np.inf, totals)))
+    partition = hierarchy.cut(1 + int((np.diff(hierarchy.child_offsets)[undone[:best]] - 1).sum()))
     return FoundPartition(partition, model.log_potential(partition), hierarchy=hierarchy)
 
 
-def _sizes(hierarchy: Hierarchy, undone: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    # How many clusters there are when the first i nodes are undone.
-    gain = np.diff(hierarchy.child_offsets)[undone] - 1
-    return np.concatenate([[1], 1 + np.cumsum(gain)])
-
-
-def _totals(hierarchy: Hierarchy, log_psi: Floats, undone: npt.NDArray[np.integer]) -> Floats:
-    # Σ log ψ when the first i nodes are undone. Impossible clusters are counted, not added: −inf does not go away.
-    impossible = log_psi == -np.inf
-    finite = np.where(impossible, 0.0, log_psi)
-    totals = [_running(hierarchy, values, undone) for values in (finite, impossible.astype(np.float64))]
-    return np.where(totals[1] > 0.0, -np.inf, totals[0])
-
-
 def _running(hierarchy: Hierarchy, values: Floats, undone: npt.NDArray[np.integer]) -> Floats:
-    # Added up from the leaves: a huge value at the root must not swallow the digits of all cuts below it.
+    # Σ over the clusters when the first i nodes are undone; added up from the leaves, so that a huge value at the root
+    # does not swallow the digits of all cuts below it.
     n = hierarchy.n_leaves
     below = np.zeros(hierarchy.n_nodes)
     below[n:] = np.add.reduceat(values[hierarchy.child_nodes], hierarchy.child_offsets[n:-1]) if n > 1 else 0.0

@@ -22,13 +22,11 @@ from palmette.posterior.partitions import PartitionPosterior
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.refine import refine
-from palmette.temperature import at_perplexity
+from palmette.temperature.perplexity import SomePosterior, at_perplexity
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["posterior"]
-
-SomePosterior = HierarchyPosterior | PartitionPosterior
 
 _ROUNDS = 2  # of refinement before a sparse trellis is grown
 _REGROWN = 2  # times: which clusters matter depends on β, and β on the clusters
@@ -86,7 +84,9 @@ def posterior(
     >>> few.is_exact, many.is_exact
     (True, False)
     """
-    _check(model, n_clusters)
+    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+    if n_clusters is not None and model.clusterings != "partitions":
+        raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
     if exact_leaves is None:
         exact_leaves = DEFAULTS.most_leaves(tabled=model.clusterings == "hierarchies" and not model.is_compiled)
@@ -95,14 +95,10 @@ def posterior(
             return task.exact()
     if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
-    first = _start(model, hierarchies, rng, progress)
-    return task.grown(first, min_share=min_share, max_clusters=max_clusters)
-
-
-def _check(model: HierarchyModel | PartitionModel, n_clusters: int | None) -> None:
-    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-    if n_clusters is not None and model.clusterings != "partitions":
-        raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
+    first = greedy(model).hierarchy
+    refined = refine(model, first, seconds=None, rounds=_ROUNDS, rng=rng, progress=progress).hierarchy
+    start = SparseTrellis.from_hierarchies([first, refined, *hierarchies])
+    return task.grown(start, min_share=min_share, max_clusters=max_clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,17 +145,6 @@ def _with_tables(made: SomePosterior) -> SomePosterior:
         made.map()
         made.cluster_probabilities(1.0)
     return made
-
-
-def _start(
-    model: HierarchyModel,
-    hierarchies: Iterable[Hierarchy],
-    rng: np.random.Generator | int | None,
-    progress: bool | None,
-) -> SparseTrellis:
-    first = greedy(model).hierarchy
-    refined = refine(model, first, seconds=None, rounds=_ROUNDS, rng=rng, progress=progress).hierarchy
-    return SparseTrellis.from_hierarchies([first, refined, *hierarchies])
 
 
 def _chosen_partitions(model: PartitionModel, hierarchies: Iterable[Hierarchy]) -> PartitionTrellis:

@@ -24,7 +24,6 @@ from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["greedy"]
 
-
 merge_score: Any = None  # a model's, put in by `specialise`, as are all of these
 load: Any = None
 describe: Any = None
@@ -98,8 +97,7 @@ def _score_row(theta, i, slots, sizes, sums, pairs, cross, table, out):
 def _join(i, j, slots, sizes, sums, pairs, cross):
     # Slot i takes over slot j; `slots` are the others.
     sizes[i] += sizes[j]
-    for c in range(sums.shape[1]):
-        sums[i, c] += sums[j, c]
+    sums[i] += sums[j]
     for c in range(pairs.shape[1]):
         pairs[i, c] += pairs[j, c] + cross[c, i, j]
         for s in slots:
@@ -160,11 +158,9 @@ def _agglomerate(theta, sums, cross, k):
 
 def _merge_compiled(model: SplitModel | ClusterModel) -> Ints:
     describe, load = describe_into(model), feature_loader(model.n_features)
-    functions = {"merge_score": model.compiled_merge_score, "load": load, "describe": describe}
-    score_row = specialise_inline(_score_row, **functions)
+    score_row = specialise_inline(_score_row, merge_score=model.compiled_merge_score, load=load, describe=describe)
     agglomerate = specialise(_agglomerate, score_row=score_row, describe=describe)
-    children: Ints = agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features)
-    return children
+    return np.asarray(agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features))
 
 
 def _merge_masks(model: HierarchyModel | PartitionModel) -> Ints:

@@ -11,8 +11,7 @@ all splits that the new ones allow with them, and again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["grow"]
-
 
 score: Any = None  # a model's, put in by `specialise`
 load: Any = None
@@ -83,7 +81,7 @@ def grow(
             break
         current = current.extended(new)
         before, state = state, _solve(model, current)
-        moved = state.best > before.best + tolerance or state.log_z > before.log_z + tolerance
+        moved = any(now[-1] > past[-1] + tolerance for now, past in ((state.M, before.M), (state.Z, before.Z)))
         still = 0 if moved else still + 1
         if still >= patience:
             break
@@ -97,14 +95,6 @@ class _Solved(NamedTuple):
     M: Floats
     mu: Floats
     share: Floats
-
-    @property
-    def log_z(self) -> float:
-        return float(self.Z[-1])
-
-    @property
-    def best(self) -> float:
-        return float(self.M[-1])
 
 
 def _solve(model: HierarchyModel, trellis: SparseTrellis) -> _Solved:
@@ -158,13 +148,9 @@ def _exchanges(state: _Solved, min_share: float) -> tuple[Ints, Ints, Ints]:
 
 def _log_psi(passes: SparseHierarchyPasses, parent: Ints, kept: Ints, moved: Ints, other: Ints) -> Floats:
     # log ψ(C, kept) + log ψ(moved, other), C = moved ∪ other; on its own C may not be in the trellis.
-    ask: Callable[..., Floats] = _compiled_log_psi if passes.model.is_compiled else _mask_log_psi
-    return ask(passes.model, passes.trellis, parent, kept, moved, other)
-
-
-def _mask_log_psi(
-    model: HierarchyModel, trellis: SparseTrellis, parent: Ints, kept: Ints, moved: Ints, other: Ints
-) -> Floats:
+    model, trellis = passes.model, passes.trellis
+    if model.is_compiled:
+        return _compiled_log_psi(cast(SplitModel, model), trellis, parent, kept, moved, other)
     masks = trellis.words[:, 0].astype(np.int64)
     pairs = ((masks[moved] | masks[other], masks[kept]), (masks[moved], masks[other]))
     upper, lower = (model.log_potentials(*lowest_first(one, two)) for one, two in pairs)

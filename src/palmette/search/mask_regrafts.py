@@ -12,7 +12,7 @@ from palmette.clusters import lowest_first
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import HierarchyModel
 from palmette.search.regrafts import Regrafts, weigh
-from palmette.search.tree_state import CHANGES, POSITIONS, Tree, Walk, empty_tree, lay_out
+from palmette.search.tree_state import CHANGES, POSITIONS, Tree, Walk, lay_out, tree_with
 
 __all__ = ["MaskRegrafts"]
 
@@ -32,16 +32,12 @@ class MaskRegrafts(Regrafts):
 
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:
         """With the bit masks of all clusters."""
-        return empty_tree(hierarchy, masks=hierarchy.cluster_masks())
+        no_sums = np.zeros((hierarchy.n_nodes, 0))
+        return tree_with(hierarchy, no_sums, no_sums, hierarchy.cluster_masks().astype(np.int64)[:, None])
 
 
 def _survey(model: HierarchyModel, tree: Tree, walk: Walk, moved: int, top: int) -> None:
     lay_out(tree.parent, tree.child, moved, top, walk)
-    _score_rest(model, tree, walk, moved)
-    weigh(walk)
-
-
-def _score_rest(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> None:
     r = walk.counts[POSITIONS]
     part = tree.table[moved, 0]
     rest = tree.table[walk.node[:r], 0] & ~part
@@ -55,6 +51,7 @@ def _score_rest(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> No
     walk.beside[:r], walk.first_with[inner], walk.second_with[inner], own = np.split(values, ends[:-1])
     walk.log_psi[inner] = tree.log_psi[walk.node[inner]]
     walk.log_psi[lost] = own
+    weigh(walk)
 
 
 def _refresh(model: HierarchyModel, tree: Tree, walk: Walk, moved: int) -> None:

@@ -20,7 +20,6 @@ from palmette.search.tree_state import PLACE, POSITIONS, WORK, ancestor_of_size,
 
 __all__ = ["Agenda", "advancer", "keep_better", "queue_all", "round_agenda"]
 
-
 _KICKS = 100  # in a round
 _SMALLEST = 6.0  # leaves in the cluster that a kick happens in
 _WIDER = 3.0  # how much larger the cluster is in which its consequences are looked for

@@ -7,31 +7,25 @@ partner[i] is the best slot after i, of equal ones the first, and value[i] what 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from palmette._jit import kernel, specialise
 
-__all__ = ["Partners", "best_pair", "partners_by"]
+__all__ = ["best_pair", "partners_by"]
 
 value_of: Any = None  # put in by `specialise`
 new_value_of: Any = None
 find_partner: Any = None
 
 
-class Partners(NamedTuple):
-    """find(i, slots, data, partner, value), and update(i, j, slots, data, partner, value) after j went into i."""
-
-    find: Any
-    update: Any
-
-
-def partners_by(value_of: Any, new_value_of: Any = None) -> Partners:
+def partners_by(value_of: Any, new_value_of: Any = None) -> tuple[Any, Any]:
     """Kernels for pairs that are worth ``value_of(data, i, j)``, i < j; −inf where they must not be merged.
 
+    They are find(i, slots, data, partner, value), and update(i, j, slots, data, partner, value) after j went into i.
     Where j is the slot of the last merge, ``new_value_of(data, i, j)`` may be a faster way to the same number.
     """
     find = specialise(_find_partner, value_of=value_of)
-    return Partners(find, specialise(_update, new_value_of=new_value_of or value_of, find_partner=find))
+    return find, specialise(_update, new_value_of=new_value_of or value_of, find_partner=find)
 
 
 def _find_partner(i, slots, data, partner, value):

@@ -6,9 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from palmette.array_types import Floats
 from palmette.models.correlation_clusters import CorrelationClusters
-from palmette.partition import Partition
 from palmette.posterior import PartitionDraws, PartitionPosterior
 from palmette.progress import Progress
 
@@ -44,31 +42,18 @@ def perturb_and_map(
     if noise not in ("gumbel", "logistic"):
         raise ValueError(f'noise is {noise!r}; expected "gumbel" or "logistic"')
     generator = np.random.default_rng(rng)
+    draw = generator.gumbel if noise == "gumbel" else generator.logistic
+    rows, columns = np.triu_indices(model.n_leaves, 1)
     found = []
     bar = Progress(f"perturbing, n = {model.n_leaves}", float(size), progress)
     for _ in range(size):
-        found.append(_perturbed_map(model, _noise(model.n_leaves, noise, generator)))
+        perturbed = model.beta * model.affinity
+        perturbed[rows, columns] += draw(size=len(rows))
+        perturbed[columns, rows] = perturbed[rows, columns]
+        found.append(PartitionPosterior(CorrelationClusters(perturbed, labels=model.labels)).map())
         bar.advance(1.0)
     bar.close()
-    return _as_draws(model, found)
-
-
-def _noise(n: int, kind: str, generator: np.random.Generator) -> Floats:
-    rows, columns = np.triu_indices(n, 1)
-    draw = generator.gumbel if kind == "gumbel" else generator.logistic
-    out = np.zeros((n, n))
-    out[rows, columns] = out[columns, rows] = draw(size=len(rows))
-    return out
-
-
-def _perturbed_map(model: CorrelationClusters, noise: Floats) -> Partition:
-    perturbed = CorrelationClusters(model.beta * model.affinity + noise, labels=model.labels)
-    return PartitionPosterior(perturbed).map()
-
-
-def _as_draws(model: CorrelationClusters, found: list[Partition]) -> PartitionDraws:
     memberships = np.array([partition.membership for partition in found], dtype=np.uint8)
-    log_partition = PartitionPosterior(model).log_partition
     log_potentials = np.array([model.log_potential(partition) for partition in found])
-    log_probs = np.minimum(log_potentials - log_partition, 0.0)
-    return PartitionDraws(memberships.reshape(len(found), model.n_leaves), log_probs, model.labels)
+    log_probs = np.minimum(log_potentials - PartitionPosterior(model).log_partition, 0.0)
+    return PartitionDraws(memberships.reshape(size, model.n_leaves), log_probs, model.labels)

@@ -13,6 +13,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -73,17 +74,18 @@ def refine(
     >>> found.log_potential > start.log_potential
     True
     """
-    _check(model, hierarchy, seconds, rounds)
+    require_model(model, "hierarchies", all_known=True)
+    if not isinstance(hierarchy, Hierarchy):
+        raise TypeError(f"expected the hierarchy to start from, such as that of search.greedy, not {hierarchy!r}")
+    require_binary(hierarchy)
+    _check_end(seconds, rounds)
     given = Found(hierarchy, model.log_potential(hierarchy))
     if model.n_leaves < 3:
         return given
     seed = int(np.random.default_rng(rng).integers(2**63))
     search = _Search(model, hierarchy)
-    clock = _Clock(seconds, rounds, Progress(f"refining, n = {model.n_leaves}", seconds or rounds or 1.0, progress))
-    try:
-        *_, best = search.start, *local_optima(search, seed, clock)
-    finally:
-        clock.close()
+    with closing(Progress(f"refining, n = {model.n_leaves}", seconds or rounds or 1.0, progress)) as bar:
+        *_, best = search.start, *local_optima(search, seed, _Clock(seconds, rounds, bar))
     # Compared by the model itself: what the search adds up on its way is rounded in another order.
     return Found(best.hierarchy, best.log_potential) if best.log_potential > given.log_potential else given
 
@@ -149,9 +151,6 @@ class _Clock:
         if self._seconds is None:
             self._bar.advance(1.0)
 
-    def close(self) -> None:
-        self._bar.close()
-
 
 class _Search:
     """The rounds of one model, compiled when made."""
@@ -203,9 +202,7 @@ class _Search:
         trellis = SparseTrellis.from_hierarchies(hierarchies, closed=self.model.n_leaves <= _MOST_CLOSED)
         passes = SparseHierarchyPasses(self.model, trellis, HierarchyConditions(self.model.labels))
         M = passes.maximum()
-        if M[-1] == -np.inf:
-            return None
-        return trellis.hierarchy_of(passes.best_rows(M))
+        return trellis.hierarchy_of(passes.best_rows(M)) if M[-1] > -np.inf else None
 
 
 def regrafts_of(model: HierarchyModel) -> Regrafts:
@@ -213,11 +210,7 @@ def regrafts_of(model: HierarchyModel) -> Regrafts:
     return CompiledRegrafts(cast(SplitModel, model)) if model.is_compiled else MaskRegrafts(model)
 
 
-def _check(model: HierarchyModel, hierarchy: Hierarchy, seconds: float | None, rounds: int | None) -> None:
-    require_model(model, "hierarchies", all_known=True)
-    if not isinstance(hierarchy, Hierarchy):
-        raise TypeError(f"expected the hierarchy to start from, such as that of search.greedy, not {hierarchy!r}")
-    require_binary(hierarchy)
+def _check_end(seconds: float | None, rounds: int | None) -> None:
     if seconds is None and rounds is None:
         raise ValueError("refine needs an end: give seconds, rounds, or both")
     check_seconds(seconds)

@@ -22,7 +22,6 @@ from palmette.search.tree_state import CHANGES, IS_KNOWN, PLACE, POSITIONS, WORK
 
 __all__ = ["Regrafts", "best_position", "weigh"]
 
-
 _NOISE = 1e-12  # a gain below this share of the largest log ψ around is rounding
 
 

@@ -16,8 +16,7 @@ from palmette._jit import kernel
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Tree", "Walk", "ancestor_of_size", "copy_tree", "empty_tree", "empty_walk", "lay_out", "regraft", "total"]
-
+__all__ = ["Tree", "Walk", "ancestor_of_size", "copy_tree", "empty_walk", "lay_out", "regraft", "total", "tree_with"]
 
 # What happened to a cluster, see `regraft`; of a known one the sums and pair sums are right already.
 GAINS, LOSES, IS_NEW, IS_SAME, IS_KNOWN = range(5)
@@ -67,22 +66,13 @@ class Walk(NamedTuple):
     counts: Ints  # (4,): see POSITIONS and so on
 
 
-def empty_tree(
-    hierarchy: Hierarchy,
-    sums: Floats | None = None,
-    pairs: Floats | None = None,
-    k: int = 0,
-    *,
-    masks: npt.NDArray[np.integer] | None = None,
-) -> Tree:
-    """The links and sums of a binary hierarchy, with room for k features; or its links and bit masks."""
+def tree_with(hierarchy: Hierarchy, sums: Floats, pairs: Floats, table: npt.NDArray[Any]) -> Tree:
+    """The links of a binary hierarchy, and what is known of its clusters."""
     n, m = hierarchy.n_leaves, hierarchy.n_nodes
     child = np.zeros((m, 2), dtype=np.int64)
     child[n:] = hierarchy.children
-    links = (np.array(hierarchy.parents, dtype=np.int64), child, np.array(hierarchy.sizes, dtype=np.int64))
-    statistics = [np.zeros((m, 0)) if values is None else values for values in (sums, pairs)]
-    table = np.zeros((m, k)) if masks is None else masks.astype(np.int64)[:, None]
-    return Tree._make([*links, *statistics, table, np.zeros(m)])
+    parent, size = (np.array(values, dtype=np.int64) for values in (hierarchy.parents, hierarchy.sizes))
+    return Tree(parent, child, size, sums, pairs, table, np.zeros(m))
 
 
 def empty_walk(tree: Tree) -> Walk:
@@ -99,18 +89,9 @@ def empty_walk(tree: Tree) -> Walk:
 @kernel
 def copy_tree(source, target):
     """Make `target` the same as `source`."""
-    for i in range(source.size.size):
-        target.parent[i] = source.parent[i]
-        target.size[i] = source.size[i]
-        target.log_psi[i] = source.log_psi[i]
-        for c in range(2):
-            target.child[i, c] = source.child[i, c]
-        for c in range(source.sums.shape[1]):
-            target.sums[i, c] = source.sums[i, c]
-        for c in range(source.pairs.shape[1]):
-            target.pairs[i, c] = source.pairs[i, c]
-        for c in range(source.table.shape[1]):
-            target.table[i, c] = source.table[i, c]
+    target.parent[:], target.child[:], target.size[:] = source.parent, source.child, source.size
+    target.sums[:], target.pairs[:], target.table[:] = source.sums, source.pairs, source.table
+    target.log_psi[:] = source.log_psi
 
 
 @kernel

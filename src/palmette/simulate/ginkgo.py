@@ -18,7 +18,6 @@ from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simula
 
 __all__ = ["GinkgoJets", "Jet", "ginkgo"]
 
-
 _UNBOUNDED = np.iinfo(np.int64).max
 _CHUNK = 8192  # jets per kernel call; Ctrl-C is heard in between
 

@@ -114,9 +114,7 @@ def _grown(array, rows):
     if rows <= array.shape[0]:
         return array
     larger = np.empty((2 * rows, array.shape[1]), array.dtype)
-    for i in range(array.shape[0]):
-        for j in range(array.shape[1]):
-            larger[i, j] = array[i, j]
+    larger[: array.shape[0]] = array
     return larger
 
 
@@ -127,9 +125,7 @@ def simulate_showers(seed, first, last, start, start_t, rates, t_cut, fewest, mo
     p, t = np.empty((2 * limit + 1, 4)), np.empty(2 * limit + 1)
     number, children = np.empty(2 * limit + 2, np.int64), np.empty(2 * limit + 2, np.int64)
     stack = np.empty(2 * limit + 2, np.int64)
-    t[0] = start_t
-    for i in range(4):
-        p[0, i] = start[i]
+    p[0], t[0] = start, start_t
     sizes, momenta, merges = np.zeros(last - first, np.int64), np.empty((0, 4)), np.empty((0, 2), np.int64)
     used = 0
     for i in range(last - first):

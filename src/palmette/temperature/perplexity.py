@@ -1,26 +1,25 @@
 """Posteriors along β, and the β at which one has a perplexity."""
 
-# ruff: noqa: D102 – members of a protocol say it by their names
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from contextlib import closing
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
 
 from palmette.checks import check_number
-from palmette.clusters import Cluster
-from palmette.models.base import Clusterings, require_model
+from palmette.models.base import require_model
+from palmette.models.tempered import Tempered
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.progress import Progress
 
-__all__ = ["Scan", "TemperatureRow", "TemperedModel", "TemperedPosterior", "at_perplexity", "curve"]
+__all__ = ["Scan", "SomePosterior", "TemperatureRow", "at_perplexity", "curve"]
 
 _CLOSE = 5e-7  # of the logarithm of the perplexity
 _STEP = 4.0  # from one β to the next while a bracket is looked for
@@ -28,41 +27,8 @@ _POINTS = 33
 _LARGE = 18  # leaves from which on one posterior takes so long that a bar is welcome
 
 
-class TemperedModel(Protocol):
-    """What is needed of a model: it can be set to another β. `palmette.models.Tempered` can."""
-
-    beta: float
-    clusterings: ClassVar[Clusterings]
-
-    @property
-    def n_leaves(self) -> int: ...
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-    def with_beta(self, beta: float) -> Self: ...
-    def log_potential(self, clustering: Any, /) -> float: ...
-
-
-class TemperedPosterior(Protocol):
-    """What is needed of a posterior; both kinds have it."""
-
-    @property
-    def entropy(self) -> float: ...
-    @property
-    def log_partition(self) -> float: ...
-    @property
-    def count(self) -> int: ...
-    def map(self) -> Any: ...
-    def sample(self, size: int, rng: int) -> Iterable[Any]: ...
-    def cluster_probability(self, cluster: Cluster, /) -> float: ...
-    def cluster_probabilities(self, min_probability: float) -> Table[Any]: ...
-
-
-AnyTempered = TypeVar("AnyTempered", bound=TemperedModel)
-
-_POSTERIORS: dict[Clusterings, Callable[..., TemperedPosterior]] = {
-    "hierarchies": HierarchyPosterior,
-    "partitions": PartitionPosterior,
-}
+AnyTempered = TypeVar("AnyTempered", bound=Tempered)
+SomePosterior = HierarchyPosterior | PartitionPosterior
 
 
 class TemperatureRow(NamedTuple):
@@ -90,12 +56,11 @@ def at_perplexity(
     (7.195, 100.0)
     """
     scan = Scan(model, trellis, progress)
-    beta = scan.beta_at(scan.check(perplexity))
-    return model.with_beta(beta)
+    return model.with_beta(scan.beta_at(scan.check(perplexity)))
 
 
 def curve(
-    model: TemperedModel,
+    model: Tempered,
     betas: Iterable[float] | None = None,
     *,
     perplexities: Iterable[float] | None = None,
@@ -126,20 +91,26 @@ def curve(
 class Scan:
     """Posteriors of one model at one β after the other; none is kept."""
 
-    def __init__(self, model: TemperedModel, trellis: Any, progress: bool | None) -> None:
-        _require_temperature(model)
+    def __init__(self, model: Tempered, trellis: Any, progress: bool | None) -> None:
+        require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+        if not hasattr(model, "with_beta"):
+            raise TypeError(
+                f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "
+                "Correlation, CorrelationClusters, and models of your own that derive from models.Tempered"
+            )
         self.things = model.clusterings
         self._model, self._trellis = model, trellis
         self._own_bar = model.n_leaves >= _LARGE
         self._progress = progress
 
-    def posterior(self, beta: float) -> TemperedPosterior:
+    def posterior(self, beta: float) -> SomePosterior:
         """The posterior at one inverse temperature."""
         return self._on_trellis(self._model.with_beta(beta))
 
-    def _on_trellis(self, model: TemperedModel) -> TemperedPosterior:
+    def _on_trellis(self, model: Tempered) -> SomePosterior:
         progress = False if self._own_bar else self._progress
-        return _POSTERIORS[self.things](model, trellis=self._trellis, progress=progress)
+        make: Callable[..., SomePosterior] = HierarchyPosterior if self.things == "hierarchies" else PartitionPosterior
+        return make(model, trellis=self._trellis, progress=progress)
 
     def row(self, beta: float) -> TemperatureRow:
         """The posterior at one inverse temperature, in numbers."""
@@ -154,7 +125,7 @@ class Scan:
         return int(posterior.count)
 
     @cached_property
-    def _reference(self) -> TemperedModel:
+    def _reference(self) -> Any:
         # The given model, or one with a temperature if it has none: best clusterings are the same at every β > 0.
         return self._model if self._model.beta > 0 else self._model.with_beta(1.0)
 
@@ -181,34 +152,29 @@ class Scan:
         """The β at which the entropy is `target`."""
         if target >= math.log(self.count) - _CLOSE:
             return 0.0
-        bar = Progress("finding the temperature", 12, self._progress if self._own_bar else False)
-        known: dict[float, float] = {}
+        with closing(Progress("finding the temperature", 12, self._progress if self._own_bar else False)) as bar:
 
-        def above(log_beta: float) -> float:
-            if log_beta not in known:
-                posterior = self.posterior(math.exp(log_beta))
-                known[log_beta] = self._above(posterior, math.exp(log_beta), target)
+            @cache
+            def above(log_beta: float) -> float:
+                excess = self._above(self.posterior(math.exp(log_beta)), math.exp(log_beta), target)
                 bar.advance(1)
-            return known[log_beta]
+                return excess
 
-        try:
             low = high = math.log(self._scale)
             while above(low) < 0.0:
                 low -= math.log(_STEP)
             while above(high) > 0.0:
                 high += math.log(_STEP)
             return math.exp(low if low == high else brentq(above, low, high, xtol=1e-13, rtol=1e-15))
-        finally:
-            bar.close()
 
-    def _above(self, posterior: TemperedPosterior, beta: float, target: float) -> float:
+    def _above(self, posterior: SomePosterior, beta: float, target: float) -> float:
         # How far the entropy is above the target, 0 if it is near enough; refuses where it will not fall any more.
         excess = posterior.entropy - target
         if excess > _CLOSE and self._is_settled(posterior, beta):
             raise self._out_of_reach(posterior.entropy, beta, target)
         return 0.0 if abs(excess) <= _CLOSE else float(excess)
 
-    def _is_settled(self, posterior: TemperedPosterior, beta: float, close: float = 1e-9) -> bool:
+    def _is_settled(self, posterior: SomePosterior, beta: float, close: float = 1e-9) -> bool:
         # The entropy is at least −log p(best), and equal to it when all that can occur is equally probable. Potentials
         # that differ by less than their rounding are the same.
         best = beta * self._best_potential
@@ -250,15 +216,6 @@ class Scan:
         if low == high:
             low, high = low / 10, high * 10
         return [float(beta) for beta in np.geomspace(low, high, _POINTS)]
-
-
-def _require_temperature(model: object) -> None:
-    require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-    if not hasattr(model, "with_beta"):
-        raise TypeError(
-            f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "
-            "Correlation, CorrelationClusters, and models of your own that derive from models.Tempered"
-        )
 
 
 def _number(entropy: float) -> str:

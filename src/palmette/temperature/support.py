@@ -13,7 +13,8 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
-from palmette.temperature.perplexity import Scan, TemperedModel
+from palmette.models.tempered import Tempered
+from palmette.temperature.perplexity import Scan
 
 __all__ = ["SupportCurve", "support_curve"]
 
@@ -32,7 +33,7 @@ class SupportCurve:
 
 
 def support_curve(
-    model: TemperedModel,
+    model: Tempered,
     betas: Iterable[float] | None = None,
     *,
     clusters: Iterable[Cluster] | None = None,
@@ -55,14 +56,12 @@ def support_curve(
     chosen = np.array(scan.betas() if betas is None else sorted(map(float, betas)))
     best = _best_clusters(scan)
     named = best + _rivals(scan, chosen[::4], best, rivals) if clusters is None else _named(clusters, model.labels)
-    rows, supports = [], []
-    for beta in chosen.tolist():
-        posterior = scan.posterior(beta)
-        rows.append(math.exp(posterior.entropy))
-        supports.append([posterior.cluster_probability(cluster) for cluster in named])
+    perplexities, values = np.empty(len(chosen)), np.empty((len(chosen), len(named)))
+    for i, posterior in enumerate(map(scan.posterior, chosen.tolist())):
+        perplexities[i] = math.exp(posterior.entropy)
+        values[i] = [posterior.cluster_probability(cluster) for cluster in named]
     in_best = np.array([cluster in best for cluster in named], dtype=bool)
-    values = np.array(supports, dtype=np.float64).reshape(len(chosen), len(named))
-    return SupportCurve(chosen, np.array(rows), tuple(named), in_best, values)
+    return SupportCurve(chosen, perplexities, tuple(named), in_best, values)
 
 
 def _best_clusters(scan: Scan) -> list[Members]:
