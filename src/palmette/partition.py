@@ -43,11 +43,7 @@ class Partition(Labelled):
 
     @classmethod
     def from_clusters(
-        cls,
-        clusters: Iterable[Iterable[int | str]],
-        labels: Iterable[str] | None = None,
-        *,
-        n: int | None = None,
+        cls, clusters: Iterable[Iterable[int | str]], labels: Iterable[str] | None = None, *, n: int | None = None
     ) -> "Partition":
         """The partition with these clusters; every leaf is in exactly one of them.
 

@@ -26,7 +26,7 @@ def write_examples(folder: Path) -> list[Path]:
         _table(folder / "gaps.csv", ("name", "kind", *worlds.variables), worlds, gaps),
         _table(folder / "languages.csv", ("language", "family", *languages.labels), languages, alike.tolist()),
         _table(folder / "letters.csv", ("language", "family", *map(str, range(1, 11))), languages, letters),
-        _matrix(folder / "distances.csv", languages.labels, apart.tolist()),
+        _write(folder / "distances.csv", [languages.labels, *apart.tolist()]),
         _trees(folder / "posterior.nex", languages),
     ]
 
@@ -39,10 +39,6 @@ def _first_letters(words: Iterable[Sequence[str]]) -> list[list[str | None]]:
 def _table(path: Path, columns: Sequence[str], data: Any, values: Iterable[Sequence[Any]]) -> Path:
     rows = [[label, kind, *row] for label, kind, row in zip(data.labels, data.classes, values, strict=True)]
     return _write(path, [columns, *rows])
-
-
-def _matrix(path: Path, labels: Sequence[str], values: Iterable[Sequence[Any]]) -> Path:
-    return _write(path, [labels, *values])
 
 
 def _write(path: Path, rows: Iterable[Sequence[Any]]) -> Path:

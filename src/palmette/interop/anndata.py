@@ -18,12 +18,7 @@ __all__ = ["to_anndata"]
 
 
 def to_anndata(
-    adata: Any,
-    clustering: Any,
-    groupby: str,
-    *,
-    key: str | None = None,
-    correlation: npt.ArrayLike | None = None,
+    adata: Any, clustering: Any, groupby: str, *, key: str | None = None, correlation: npt.ArrayLike | None = None
 ) -> None:
     """adata.uns["dendrogram_<groupby>"] = the hierarchy, in the form of `scanpy.tl.dendrogram`, with support values.
 

@@ -13,7 +13,7 @@ from palmette.report.heat_map import MOST_LEAVES, heat_map
 from palmette.report.listing import Leaves, partition_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount, percent
-from palmette.report.summary import Account, account_of, cluster_name
+from palmette.report.summary import Account, account_of, chip, cluster_name
 from palmette.report.trees import level
 
 __all__ = ["partition_contents"]
@@ -62,22 +62,20 @@ def _picture(
         body.append(element("h3", "Who is together with whom"))
         body.append(element("div", heat_map(together, account.labels, order, sizes, classes), class_="canvas"))
         words = (
-            "The stronger the colour, the more probable that two leaves are together; frames are the clusters above."
+            "The stronger the colour, the more probable that two leaves are together; frames are the clusters above. "
+            "With the keyboard: Tab to the map, arrows to move."
         )
-        body.append(element("p", words + " With the keyboard: Tab to the map, arrows to move.", class_="fine"))
+        body.append(element("p", words, class_="fine"))
     body += [support_legend(classes), _numbers(posterior)]
     return element("div", element("div", *body), panel(_HINT), class_="stage")
 
 
 def _cards(groups: list[Leaves], account: Account) -> Html:
-    number_of, listed = account.listing.number_of(), account.listing.clusters
+    number_of = account.listing.number_of()
     items = []
-    for group in groups[:_MOST_CARDS]:
-        cluster = listed[number_of[group]]
-        content = (cluster_name(group, account.labels), " ", element("b", percent(cluster.probability)))
-        kind = f"chip cluster {level(cluster.probability)}"
-        number = str(number_of[group])
-        items.append(element("li", element("button", *content, type="button", class_=kind, data_cluster=number)))
+    for number in (number_of[group] for group in groups[:_MOST_CARDS]):
+        row = account.listing.clusters[number]
+        items.append(chip(row, number, account.labels, f"chip cluster {level(row.probability)}"))
     if len(groups) > _MOST_CARDS:
         items.append(element("li", f"and {len(groups) - _MOST_CARDS:,} more", class_="aside"))
     return element("ul", joined(items), class_="chips", aria_label="Clusters of the most probable partition")

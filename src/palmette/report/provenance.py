@@ -19,8 +19,6 @@ from palmette.report.markup import Html, element, joined
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
 
-_CHUNK = 1 << 20
-
 
 def provenance(
     posterior: HierarchyPosterior | PartitionPosterior, seed: int | None, command: str | None, data: Any
@@ -72,7 +70,8 @@ def data_digest(data: Any) -> tuple[str, str]:
     ('66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925', '2 × 2 values of type float64')
     """
     if isinstance(data, str | os.PathLike):
-        return _file_digest(Path(data)), f"the file {Path(data).name}"
+        with Path(data).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest(), f"the file {Path(data).name}"
     if isinstance(data, bytes | bytearray | memoryview):
         return hashlib.sha256(data).hexdigest(), f"{memoryview(data).nbytes:,} bytes"
     array = np.asarray(data)
@@ -83,14 +82,6 @@ def data_digest(data: Any) -> tuple[str, str]:
         )
     shape = " × ".join(map(str, array.shape)) or "1"
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(), f"{shape} values of type {array.dtype}"
-
-
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _data(data: Any) -> Html:

@@ -128,21 +128,16 @@ def _number(table: TextTable, row: int, column: int, cell: str) -> float:
         return np.nan
     where = f"{table.source}, {table.places[row]}, {table.name(column)}"
     if not is_number(cell):
-        hint = "write a decimal point" if is_number(cell.replace(",", ".")) else _column_hint(table, column)
-        raise ValueError(f"{where}: {_shown(cell)} is not a number; {hint}")
+        name = table.columns[column] if table.columns else str(column + 1)
+        hint = f"a column of words can be named as --label {name!r} or --class {name!r}, or left out with --ignore {name!r}"
+        if is_number(cell.replace(",", ".")):
+            hint = "write a decimal point"
+        shown = cell if len(cell) <= 40 else cell[:39] + "…"
+        raise ValueError(f"{where}: {shown!r} is not a number; {hint}")
     value = float(cell)
     if not np.isfinite(value):
         raise ValueError(f"{where}: {cell.strip()} is not finite; give a finite number, or leave the cell empty")
     return value
-
-
-def _column_hint(table: TextTable, column: int) -> str:
-    name = table.columns[column] if table.columns else str(column + 1)
-    return f"a column of words can be named as --label {name!r} or --class {name!r}, or left out with --ignore {name!r}"
-
-
-def _shown(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else cell[:39] + "…")
 
 
 def as_matrix(leaves: Leaves, kind: str) -> Leaves:

@@ -18,8 +18,7 @@ from palmette._extras import require
 __all__ = ["Files", "with_support"]
 
 _ENDINGS = {
-    "table": (".csv", ".tsv", ".json", ".parquet"),
-    "membership": (".csv", ".tsv", ".json", ".parquet"),
+    **dict.fromkeys(("table", "membership"), (".csv", ".tsv", ".json", ".parquet")),
     "plot": (".png", ".svg", ".pdf"),
     "report": (".html", ".htm"),
 }

@@ -45,8 +45,9 @@ def facts(*lines: str) -> None:
 
 def in_numbers(posterior: Any, things: str) -> str:
     """How many there are, log Z, and the perplexity, in words."""
-    kind = f"all {posterior.count:,}" if posterior.is_exact else f"{_short(posterior.count)} chosen"
-    bound = "" if posterior.is_exact else " (a lower bound)"
+    kind, bound = f"all {posterior.count:,}", ""
+    if not posterior.is_exact:
+        kind, bound = f"{_short(posterior.count)} chosen", " (a lower bound)"
     return f"log Z = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
 
 
@@ -93,27 +94,23 @@ def say_alternatives(title: str, best: Sequence[tuple[Any, float]]) -> None:
     first = set(best[0][0].clusters())
     for number, (found, log_prob) in enumerate(best, start=1):
         new = [_named(found, cluster) for cluster in found.clusters() if cluster not in first]
-        words = "the one above" if number == 1 else f"has {_some(new)}"
+        more = f" and {len(new) - 3} other new clusters" if len(new) > 3 else ""
+        words = "the one above" if number == 1 else f"has {', '.join(new[:3])}{more}"
         line = f"  {number:>2}  {percent(math.exp(log_prob)):>8}  {words}"
         click.echo(textwrap.fill(line, _width(), subsequent_indent=" " * 16, break_on_hyphens=False))
 
 
-def _some(clusters: list[str]) -> str:
-    return ", ".join(clusters[:3]) + (f" and {len(clusters) - 3} other new clusters" if len(clusters) > 3 else "")
-
-
-def _named(found: Any, cluster: Iterable[int]) -> str:
-    return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], 50)
+def _named(found: Any, cluster: Iterable[int], width: int = 50) -> str:
+    return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], width)
 
 
 def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str] | None) -> None:
     """The clusters of a partition, each with its probability."""
     _head(title)
-    clusters = sorted(partition.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
+    clusters = partition.clusters_by_size()
     for cluster in clusters[:40]:
         kinds = sorted({classes[leaf] for leaf in cluster}) if classes else []
-        named = cluster_text([partition.labels[leaf] for leaf in sorted(cluster)], _width() - 30)
-        probability = posterior.cluster_probability(cluster)
+        named, probability = _named(partition, cluster, _width() - 30), posterior.cluster_probability(cluster)
         click.echo(f"  {probability:.3f}  {named}{'  [' + ', '.join(kinds) + ']' if kinds else ''}")
     if len(clusters) > 40:
         click.echo(f"  … and {len(clusters) - 40:,} more (--membership writes all of them)")
@@ -122,8 +119,8 @@ def say_partition(title: str, partition: pal.Partition, posterior: Any, classes:
 def say_clusters_of(title: str, partition: pal.Partition) -> None:
     """The clusters of a partition, by size."""
     _head(title)
-    for members in sorted(partition.named_clusters(), key=len, reverse=True)[:40]:
-        click.echo(f"  {cluster_text(members, _width() - 10)}")
+    for cluster in partition.clusters_by_size()[:40]:
+        click.echo(f"  {_named(partition, cluster, _width() - 10)}")
 
 
 def say_how_many(posterior: pal.PartitionPosterior) -> None:
