@@ -118,8 +118,7 @@ def draw_cells(ax: Axes, values: Floats, center: float | None, limits: tuple[flo
         ax.set_yticks(between, minor=True)
         ax.grid(which="minor", color="white", linewidth=0.6)
     ax.tick_params(which="both", length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     return image
 
 
@@ -135,8 +134,7 @@ def _limits(values: Floats, center: float | None) -> tuple[float, float]:
 
 def _name_leaves(ax: Axes, names: list[str]) -> None:
     if len(names) > _MOST_NAMES:
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xticks=[], yticks=[])
         return
     cell = _cell(ax, len(names))
     size = min(9.0, max(3.0, 0.7 * cell))
@@ -185,5 +183,4 @@ def _outline(ax: Axes, membership: npt.NDArray[np.int64]) -> None:
     for colour, width, layer in (("white", 2.6, 3), ("black", 1.0, 4)):  # seen on dark and on light cells
         for first, end in pairwise(starts):
             box = Rectangle((first - 0.5, first - 0.5), end - first, end - first, fill=False)
-            box.set(edgecolor=colour, linewidth=width, zorder=layer, clip_on=False)
-            ax.add_patch(box)
+            ax.add_patch(box).set(edgecolor=colour, linewidth=width, zorder=layer, clip_on=False)

@@ -145,7 +145,7 @@ def _run(path: Path, folder: Path | None, **options: Any) -> Any:
     return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
 
 
-def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, float]:
+def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, Any]:
     # What a simulated file says of itself.
     first = next(stream(path, 1, by=by), None)
     law = dict((first.law if first is not None else None) or {})

@@ -128,8 +128,8 @@ def _number(table: TextTable, row: int, column: int, cell: str) -> float:
         return np.nan
     where = f"{table.source}, {table.places[row]}, {table.name(column)}"
     if not is_number(cell):
-        name = table.columns[column] if table.columns else str(column + 1)
-        hint = f"a column of words can be named as --label {name!r} or --class {name!r}, or left out with --ignore {name!r}"
+        name = repr(table.columns[column] if table.columns else str(column + 1))
+        hint = f"a column of words can be named as --label {name} or --class {name}, or left out with --ignore {name}"
         if is_number(cell.replace(",", ".")):
             hint = "write a decimal point"
         shown = cell if len(cell) <= 40 else cell[:39] + "…"
