@@ -1,7 +1,5 @@
 """Checks of what people hand over; every message names what is at fault, what is accepted and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

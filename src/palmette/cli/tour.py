@@ -1,7 +1,5 @@
 """A tour in under a minute: ``python -m palmette.cli.tour``, or ``make demo``."""
 
-from __future__ import annotations
-
 import io
 import sys
 import textwrap

@@ -3,8 +3,6 @@
 Nothing is imported for it: whatever has `obs`, a table with a categorical column, and `uns`, a dictionary, will do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where a hierarchy is drawn: one row for each leaf, the root on one side, branches between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

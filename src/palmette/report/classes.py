@@ -1,7 +1,5 @@
 """Classes of the leaves, known from elsewhere: a colour and a shape for each, and a legend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The parts of a report, and what reports on hierarchies and on partitions say in the same way."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The probability of every pair to be together, as a picture of cells."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np

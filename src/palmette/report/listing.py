@@ -1,7 +1,5 @@
 """Which clusters a report lists, and what competes with each of them."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

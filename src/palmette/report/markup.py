@@ -1,7 +1,5 @@
 """HTML that cannot be broken by what people call their leaves: all text is escaped unless it is HTML already."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from palmette.drawing.places import shown_name, xml_text

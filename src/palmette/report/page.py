@@ -1,7 +1,5 @@
 """The page itself: a template, its style and its script, and a policy that lets nothing else run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

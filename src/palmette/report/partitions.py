@@ -1,7 +1,5 @@
 """The contents of a report on a posterior over partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Where the numbers come from: version, model, trellis, command, seed and a digest of the data."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import inspect

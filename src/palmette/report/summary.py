@@ -1,7 +1,5 @@
 """What a posterior says, in plain words: how concentrated it is, what is certain, whether one answer can be trusted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pictures of hierarchies for a page: a large one that answers to mouse and keyboard, small ones to compare."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 

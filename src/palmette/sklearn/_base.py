@@ -1,7 +1,5 @@
 """What the clusterers share: checks of the rows, fitted attributes, tables, distances and scores."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 

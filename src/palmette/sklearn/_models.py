@@ -1,7 +1,5 @@
 """From parameters and rows to a model of palmette: what the two clusterers with a trellis share."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a parameter `similarity` stands for: a name, a function of all rows, or that X is the matrix itself."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

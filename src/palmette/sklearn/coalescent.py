@@ -1,7 +1,5 @@
 """Coalescent histories as a clusterer of scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

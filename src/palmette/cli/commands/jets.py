@@ -1,7 +1,5 @@
 """``palmette jets simulate | infer | compare``."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

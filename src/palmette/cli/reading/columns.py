@@ -1,7 +1,5 @@
 """What the columns of a table are: labels, classes, numbers; and matrices between leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Tables as people keep them: CSV, TSV and Parquet files, or standard input, as cells of text."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from dataclasses import dataclass

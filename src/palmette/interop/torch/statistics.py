@@ -5,8 +5,6 @@
 x is a hierarchy or a partition. What t is, and how its exact expectation is asked for, is all that tells models apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
