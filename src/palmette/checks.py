@@ -90,14 +90,14 @@ def check_positive(name: str, value: float, otherwise: str = "") -> float:
     return float(value)
 
 
-def check_non_negative(name: str, value: float) -> float:
-    """A finite number of at least 0.
+def check_non_negative(name: str, value: float, called: str = "it") -> float:
+    """A finite number of at least 0; `called` is what messages call it.
 
     >>> check_non_negative("leaf_variance", 0)
     0.0
     """
     if not 0 <= check_number(name, value) < np.inf:
-        raise ValueError(f"{name} is {value}; it must be finite and at least 0")
+        raise ValueError(f"{name} is {value}; {called} must be finite and at least 0")
     return float(value)
 
 
@@ -222,9 +222,7 @@ def check_points(values: ArrayLike, name: str = "points", *, missing: bool = Fal
 
 def check_beta(beta: float) -> float:
     """A finite inverse temperature β ≥ 0."""
-    if not 0 <= check_number("beta", beta) < np.inf:
-        raise ValueError(f"beta is {beta}; the inverse temperature must be finite and at least 0")
-    return float(beta)
+    return check_non_negative("beta", beta, "the inverse temperature")
 
 
 def check_finite_total(beta: float, total: float, name: str) -> None:

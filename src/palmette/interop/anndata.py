@@ -3,7 +3,6 @@
 Nothing is imported for it: whatever has `obs`, a table with a categorical column, and `uns`, a dictionary, will do.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,14 +36,21 @@ def to_anndata(
     >>> found["categories_ordered"], found["support"]
     (['T', 'NK', 'B'], array([0.9, nan]))
     """
+    from scipy.cluster.hierarchy import dendrogram
+
     name = f"dendrogram_{groupby}" if key is None else key
     hierarchy = _hierarchy_of(clustering)
     categories = _categories(adata, groupby)
     aligned = _aligned(hierarchy, categories, groupby)
     linkage = aligned.to_linkage()
+    drawn = dendrogram(linkage, labels=categories, no_plot=True)
     order = np.array([hierarchy.labels.index(label) for label in aligned.labels])
     method, matrix = _correlation(adata.uns.get(name), clustering, correlation, order)
-    adata.uns[name] = _scanpy_form(linkage, categories) | {
+    adata.uns[name] = {
+        "linkage": linkage,
+        "categories_ordered": drawn["ivl"],
+        "categories_idx_ordered": drawn["leaves"],
+        "dendrogram_info": drawn,
         "groupby": [groupby],
         "use_rep": None,
         "cor_method": method,
@@ -91,18 +97,6 @@ def _aligned(hierarchy: Hierarchy, categories: list[str], groupby: str) -> Hiera
     if len(categories) < 2:
         raise ValueError(f"{groupby!r} has one category, {categories[0]!r}; a dendrogram needs two or more")
     return hierarchy.aligned_to(categories)
-
-
-def _scanpy_form(linkage: Floats, categories: Sequence[str]) -> dict[str, Any]:
-    from scipy.cluster.hierarchy import dendrogram
-
-    drawn = dendrogram(linkage, labels=list(categories), no_plot=True)
-    return {
-        "linkage": linkage,
-        "categories_ordered": drawn["ivl"],
-        "categories_idx_ordered": drawn["leaves"],
-        "dendrogram_info": drawn,
-    }
 
 
 def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:

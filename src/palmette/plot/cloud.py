@@ -51,10 +51,10 @@ def cloud(
     """
     trees = _hierarchies(draws, size, rng)
     top = _on_top(draws, trees, consensus)
-    kinds = class_of_leaves(classes, getattr(draws, "labels", trees[0].labels))
+    labels = trees[0].labels
+    kinds = class_of_leaves(classes, labels)
     order = common_order(majority_of(trees) if top is None else top, mean_lca_sizes(trees))
     rows, by_height = rows_of(order), all(map(has_heights, trees))
-    labels = trees[0].labels
     ax = own_axes(ax, 4.6 + width_of_names(labels), float(np.clip(0.26 * len(labels), 1.6, 12.0)) + 0.5)
     _draw_cloud(ax, trees, rows, by_height)
     if top is not None:

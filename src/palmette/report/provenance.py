@@ -96,12 +96,10 @@ def _model(model: Model) -> Html:
 def _trellis(posterior: HierarchyPosterior | PartitionPosterior) -> str:
     n = posterior.n_leaves
     if isinstance(posterior, PartitionPosterior):
-        listed = posterior.trellis
-        if listed is not None:
-            return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
-        return f"full: all {2**n - 1:,} clusters"
-    sparse = posterior.trellis
-    if sparse is None:
+        if (listed := posterior.trellis) is None:
+            return f"full: all {2**n - 1:,} clusters"
+        return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
+    if (sparse := posterior.trellis) is None:
         return f"full: all {2**n - 1:,} clusters and {(3**n - 2 ** (n + 1) + 1) // 2:,} splits"
     kind = "all splits into its clusters" if sparse.is_closed else "splits that were seen"
     source = ", of a sample of trees" if isinstance(posterior.model, ConditionalClusters) else ""

@@ -42,7 +42,7 @@ def account_of(
     """The account of a posterior, of which these are the most probable hierarchies or partitions."""
     of_hierarchies = isinstance(posterior, HierarchyPosterior)
     least = 2 if of_hierarchies else 1  # the leaves themselves are in every hierarchy
-    clusters = [frozenset(leaves for leaves in found.clusters() if len(leaves) >= least) for found, _ in best]
+    clusters = [(frozenset(c for c in found.clusters() if len(c) >= least), log_prob) for found, log_prob in best]
     return Account(
         thing="hierarchy" if of_hierarchies else "partition",
         things="hierarchies" if of_hierarchies else "partitions",
@@ -50,7 +50,7 @@ def account_of(
         count=posterior.count,
         is_full=posterior.is_exact,
         entropy=posterior.entropy,
-        best=[(found, log_prob) for found, (_, log_prob) in zip(clusters, best, strict=True)],
+        best=clusters,
         listing=listing,
         validity=validity,
     )

@@ -49,7 +49,9 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
         `y` is not used, but by the loss "closest+triplet" of `UltrametricClustering`: a class for each row, or −1.
         """
         points = self._checked(X, missing=self._takes_gaps)
-        self._set_partition(self._cluster(points, self._check_n_clusters(len(points)), y))
+        self.partition_ = self._cluster(points, self._check_n_clusters(len(points)), y)
+        self.labels_ = np.array(self.partition_.membership)
+        self.n_clusters_ = self.partition_.n_clusters
         return self
 
     @abstractmethod
@@ -113,11 +115,6 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _set_partition(self, partition: Partition) -> None:
-        self.partition_ = partition
-        self.labels_ = np.array(partition.membership)
-        self.n_clusters_ = partition.n_clusters
 
     def _learned(self) -> Self:
         """The same parameters, with what depends on the scale of the data as it was fitted; not fitted itself."""

@@ -15,7 +15,6 @@ from palmette.sklearn._similarity import OF_SIMILARITIES, bandwidth_of, gamma_of
 
 __all__ = ["ModelClusterer"]
 
-
 _SIGNED = (Correlation, CorrelationClusters)
 
 

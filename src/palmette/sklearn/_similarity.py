@@ -12,7 +12,6 @@ from palmette.similarity import KINDS, of_points
 
 __all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "similarity_of"]
 
-
 OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
 
 

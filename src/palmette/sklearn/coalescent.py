@@ -83,16 +83,13 @@ class CoalescentClustering(HierarchyClusterer):
             self.log_joint_ = found.log_joint
             self._set_hierarchy(found.hierarchy)
         else:
-            self.posterior_ = self._draw(points)
+            options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
+            self.posterior_ = smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)
             self.log_evidence_ = self.posterior_.log_evidence
             self._set_hierarchy(self.posterior_.most_credible())
         if k is None:
             return flat_clusters(points, self.hierarchy_, self.process_, self.threshold)
         return self.hierarchy_.cut(k)
-
-    def _draw(self, points: Floats) -> Any:
-        options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
-        return smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)
 
     def _make_process(self, points: Floats) -> Process:
         if isinstance(self.process, Process):

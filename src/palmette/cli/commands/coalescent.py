@@ -1,7 +1,5 @@
 """``palmette coalescent``: hierarchies with times, for tables with gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """A posterior over hierarchies or partitions, told to a person, to a program and to files."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,8 +43,7 @@ class Answers(ABC):
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
         """The most probable clusterings and their log-probabilities."""
-        found: list[tuple[Any, Any]] = self.posterior.best(self.options["best"])
-        return found
+        return list(self.posterior.best(self.options["best"]))
 
     @cached_property
     def consensus(self) -> Any:
