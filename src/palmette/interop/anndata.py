@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["to_anndata"]
@@ -89,11 +89,10 @@ def _categories(adata: Any, groupby: Any) -> list[str]:
 
 def _aligned(hierarchy: Hierarchy, categories: list[str], groupby: str) -> Hierarchy:
     if set(hierarchy.labels) != set(categories):
-        lacking = sorted(set(categories) - set(hierarchy.labels)), sorted(set(hierarchy.labels) - set(categories))
-        words = (
-            f"{what} {some[:5]}" for what, some in zip(("without a leaf:", "unknown:"), lacking, strict=True) if some
-        )
-        raise ValueError(f"the leaves must be the categories of {groupby!r}; {'; '.join(words)}")
+        leaves, wanted = set(hierarchy.labels), set(categories)
+        odd = {"without a leaf:": sorted(wanted - leaves), "unknown:": sorted(leaves - wanted)}
+        words = "; ".join(f"{what} {some[:5]}" for what, some in odd.items() if some)
+        raise ValueError(f"the leaves must be the categories of {groupby!r}; {words}")
     if len(categories) < 2:
         raise ValueError(f"{groupby!r} has one category, {categories[0]!r}; a dendrogram needs two or more")
     return hierarchy.aligned_to(categories)
@@ -106,9 +105,7 @@ def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:
     return np.full(len(rows), np.nan) if hierarchy.support is None else hierarchy.support[rows]
 
 
-def _correlation(
-    existing: Any, clustering: Any, given: npt.ArrayLike | None, order: npt.NDArray[np.int64]
-) -> tuple[str, Floats]:
+def _correlation(existing: Any, clustering: Any, given: npt.ArrayLike | None, order: Ints) -> tuple[str, Floats]:
     n = len(order)
     if given is not None:
         matrix = np.array(given, dtype=np.float64)

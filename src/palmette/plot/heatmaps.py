@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.labels import check_labels
 from palmette.models.base import Model
 from palmette.models.cluster_model import PartitionModel
@@ -176,7 +176,7 @@ def _is_light(colour: tuple[float, float, float, float]) -> bool:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18
 
 
-def _outline(ax: Axes, membership: npt.NDArray[np.int64]) -> None:
+def _outline(ax: Axes, membership: Ints) -> None:
     from matplotlib.patches import Rectangle
 
     starts = [0, *(np.flatnonzero(np.diff(membership)) + 1).tolist(), len(membership)]

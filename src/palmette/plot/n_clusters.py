@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.plot._axes import BLUE, INK, frame, own_axes
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def n_clusters(posterior: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _probabilities(posterior: Any) -> npt.NDArray[np.float64]:
+def _probabilities(posterior: Any) -> Floats:
     if hasattr(posterior, "n_clusters_probabilities"):
         return np.asarray(posterior.n_clusters_probabilities())
     return np.bincount(posterior.n_clusters) / len(posterior)

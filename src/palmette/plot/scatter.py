@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_matrix
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
@@ -159,7 +159,7 @@ def _assign(dots: Floats, middles: Floats, cell: Floats, drawn: Floats, price: f
     return float(costs[rows, columns].sum()) + 1e3 * struck, found
 
 
-def _run_through(dot: Floats, ends: Floats, drawn: Floats, reach: float) -> npt.NDArray[np.int64]:
+def _run_through(dot: Floats, ends: Floats, drawn: Floats, reach: float) -> Ints:
     # (m,): how many drawn points come near the line from the dot to each end.
     along, relative = ends - dot, drawn - dot
     share = np.clip(relative @ along.T / np.maximum((along**2).sum(axis=1), 1.0), 0.0, 1.0)

@@ -1,8 +1,8 @@
 """The contents of a report on a posterior over partitions."""
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
 from palmette.report.classes import Classes
@@ -48,7 +48,7 @@ def _picture(
     account: Account,
     groups: list[Leaves],
     order: list[int],
-    together: npt.NDArray[np.float64] | None,
+    together: Floats | None,
     classes: Classes,
 ) -> Html:
     body = [_cards(groups, account)]
@@ -97,7 +97,7 @@ def _number_row(k: int, share: float, top: float) -> Html:
     return element("tr", element("th", str(k), scope="row"), element("td", percent(share)), element("td", picture))
 
 
-def _n_clusters(posterior: PartitionPosterior) -> tuple[npt.NDArray[np.float64], int]:
+def _n_clusters(posterior: PartitionPosterior) -> tuple[Floats, int]:
     # The probability of each number of clusters, and of how many draws it is a share if it is one.
     if posterior.n_leaves <= (_COUNTED if posterior.is_exact else 20 * _COUNTED):
         return posterior.n_clusters_probabilities(), 0
@@ -115,7 +115,7 @@ def _groups(partition: Partition, account: Account) -> Html:
     return element("ul", joined(items), class_="groups")
 
 
-def _upper(matrix: npt.NDArray[np.float64]) -> list[list[float]]:
+def _upper(matrix: Floats) -> list[list[float]]:
     # Row i: the leaves after i. Five digits are more than a map shows.
     return [[round(float(value), 5) for value in matrix[i, i + 1 :]] for i in range(len(matrix) - 1)]
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
@@ -58,7 +58,7 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         """The flat clusters, k of them if k is not None; sets what else is fitted."""
 
-    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """(n,): the cluster of each row, ``fit(X, y).labels_``."""
         return self.fit(X, y).labels_
 

@@ -115,7 +115,5 @@ class CoalescentClustering(HierarchyClusterer):
         draws = getattr(self, "posterior_", None)
         if draws is None:
             return super()._distances()
-        ages = np.zeros((self.n_leaves_, self.n_leaves_))
-        for history, weight in zip(draws, draws.weights, strict=True):
-            ages += weight * history.cophenetic()
-        return ages
+        weighted = zip(draws, draws.weights, strict=True)
+        return np.asarray(sum(weight * history.cophenetic() for history, weight in weighted))

@@ -99,8 +99,7 @@ def _write(files: Files, hierarchy: pal.Hierarchy, flat: pal.Partition | None, p
     files.write_table(("members", "size", "height"), _clusters(hierarchy))
     if flat is not None:
         files.write_membership(flat)
-    if files.plot is not None:
-        files.write_plot(pal.plot.dendrogram(hierarchy, classes=problem.leaves.classes))
+    files.write_plot(lambda: pal.plot.dendrogram(hierarchy, classes=problem.leaves.classes))
 
 
 def _clusters(hierarchy: pal.Hierarchy) -> Iterator[tuple[tuple[str, ...], int, float]]:

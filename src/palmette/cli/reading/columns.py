@@ -52,7 +52,8 @@ def choose_columns(
     if label is not None:
         label_at: int | None = _find(table, label, "--label")
     else:
-        label_at = 0 if class_at != 0 and 0 not in dropped and _is_text(table, 0) else None
+        is_text = any(not is_number(row[0]) and not is_missing(row[0]) for row in table.rows)
+        label_at = 0 if class_at != 0 and 0 not in dropped and is_text else None
     if label_at is not None and label_at == class_at:
         raise ValueError(f"{table.name(label_at)} of {table.source} is given as --label and as --class; name two")
     numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, *dropped}]
@@ -80,10 +81,6 @@ def _find(table: TextTable, wanted: str, option: str) -> int:
     shown = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
     there = f"its columns are {shown}" if names else "it has no names of columns"
     raise ValueError(f"{option} {wanted}: {table.source} has no such column; {there}, or 1 to {table.n_columns}")
-
-
-def _is_text(table: TextTable, column: int) -> bool:
-    return any(not is_number(row[column]) and not is_missing(row[column]) for row in table.rows)
 
 
 def _labels(table: TextTable, column: int | None) -> tuple[str, ...]:

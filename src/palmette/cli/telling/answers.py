@@ -61,14 +61,13 @@ class Answers(ABC):
         return self.posterior.sample(default if wanted is None else wanted, rng=self.options["seed"])
 
     def _write(self, command: str) -> None:
-        things = self.things or command.capitalize()
         self.files.write_table(("members", "size", "probability"), self.clusters)
         self._write_own(self.files)
         if self.files.report is not None:
             pal.report.write(
                 self._reported(),
                 self.files.report,
-                title=f"{things} of {self.leaves.table.source}",
+                title=f"{self.things or command.capitalize()} of {self.leaves.table.source}",
                 classes=self.leaves.classes,
                 seed=self.options["seed"],
                 command=str(click.get_current_context().meta.get(COMMAND_LINE, "palmette")),
@@ -151,10 +150,8 @@ class HierarchyAnswers(Answers):
     def _write_own(self, files: Files) -> None:
         best = self.best[0][0]
         files.write_newick(best)
-        if files.nexus is not None:
-            files.write_nexus(self.draws(NEXUS_DRAWS))
-        if files.plot is not None:
-            files.write_plot(pal.plot.dendrogram(best, classes=self.leaves.classes))
+        files.write_nexus(lambda: self.draws(NEXUS_DRAWS))
+        files.write_plot(lambda: pal.plot.dendrogram(best, classes=self.leaves.classes))
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_hierarchy(title, found, self.leaves.classes)
@@ -180,8 +177,7 @@ class PartitionAnswers(Answers):
 
     def _write_own(self, files: Files) -> None:
         files.write_membership(self.best[0][0])
-        if files.plot is not None:
-            files.write_plot(pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
+        files.write_plot(lambda: pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_partition(title, found, self.posterior, self.leaves.classes)
