@@ -1,15 +1,11 @@
 """Checks of what people hand over; every message names what is at fault, what is accepted and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike, NDArray
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 
 __all__ = [
     "as_integers",
@@ -30,7 +26,7 @@ __all__ = [
 ]
 
 
-def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+def as_integers(values: ArrayLike, name: str) -> Ints:
     """A new int64 array of `values`; anything but integers raises, with `name` in the message.
 
     >>> as_integers([1, 2], "membership")
@@ -41,7 +37,8 @@ def as_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     except ValueError:
         raise ValueError(f"{name} must be a rectangular array of integers; its rows differ in length") from None
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"{name} must hold integers, not {_kind(array)}; convert it with astype(int)")
+        kind = "a mixture" if array.dtype == object else array.dtype
+        raise TypeError(f"{name} must hold integers, not {kind}; convert it with astype(int)")
     return array.astype(np.int64, copy=False)
 
 
@@ -93,14 +90,14 @@ def check_positive(name: str, value: float, otherwise: str = "") -> float:
     return float(value)
 
 
-def check_non_negative(name: str, value: float) -> float:
-    """A finite number of at least 0.
+def check_non_negative(name: str, value: float, called: str = "it") -> float:
+    """A finite number of at least 0; `called` is what messages call it.
 
     >>> check_non_negative("leaf_variance", 0)
     0.0
     """
     if not 0 <= check_number(name, value) < np.inf:
-        raise ValueError(f"{name} is {value}; it must be finite and at least 0")
+        raise ValueError(f"{name} is {value}; {called} must be finite and at least 0")
     return float(value)
 
 
@@ -126,7 +123,7 @@ def check_seconds(seconds: float | None) -> float:
     return float(seconds)
 
 
-def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[np.float64]:
+def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> Floats:
     """One finite number per node; given one per inner node only, the leaves get 0.
 
     >>> node_values([1.0, 2.0], 3, 5, "heights")
@@ -145,7 +142,7 @@ def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> NDArray[n
     return array
 
 
-def optional_node_values(values: ArrayLike | None, n_nodes: int, name: str) -> NDArray[np.float64] | None:
+def optional_node_values(values: ArrayLike | None, n_nodes: int, name: str) -> Floats | None:
     """One number per node, NaN where there is none; `None` when there are none at all.
 
     >>> optional_node_values([np.nan, np.nan], 2, "support") is None
@@ -160,7 +157,7 @@ def optional_node_values(values: ArrayLike | None, n_nodes: int, name: str) -> N
     return None if np.isnan(array).all() else array
 
 
-def branch_values(values: ArrayLike | None, n_nodes: int) -> NDArray[np.float64] | None:
+def branch_values(values: ArrayLike | None, n_nodes: int) -> Floats | None:
     """Branch lengths, which can be added up along any path without overflow.
 
     >>> branch_values([1.0, 2.0, np.nan], 3)
@@ -175,24 +172,20 @@ def branch_values(values: ArrayLike | None, n_nodes: int) -> NDArray[np.float64]
     return array
 
 
-def _floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _floats(values: ArrayLike, name: str) -> Floats:
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a flat array of numbers") from None
 
 
-def _refuse(array: NDArray[np.float64], bad: NDArray[np.bool_], complaint: str) -> None:
+def _refuse(array: Floats, bad: NDArray[np.bool_], complaint: str) -> None:
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise ValueError(f"{complaint}, but entry {at} is {array[at]}")
 
 
-def _kind(array: NDArray[Any]) -> str:
-    return "a mixture" if array.dtype == object else str(array.dtype)
-
-
-def check_matrix(values: npt.ArrayLike, name: str) -> Floats:
+def check_matrix(values: ArrayLike, name: str) -> Floats:
     """A symmetric (n, n) matrix with a zero diagonal; whatever stood on the diagonal is not used.
 
     Asymmetry below 1e-9 of the largest entry, as rounding leaves it, is averaged out.
@@ -216,7 +209,7 @@ def check_matrix(values: npt.ArrayLike, name: str) -> Floats:
     return (matrix + matrix.T) / 2
 
 
-def check_points(values: npt.ArrayLike, name: str = "points", *, missing: bool = False, empty: bool = False) -> Floats:
+def check_points(values: ArrayLike, name: str = "points", *, missing: bool = False, empty: bool = False) -> Floats:
     """An (n, d) matrix of finite numbers, one row per leaf; NaN is let through if `missing`, n = 0 if `empty`."""
     points = _as_floats(values, name)
     if points.ndim != 2:
@@ -229,9 +222,7 @@ def check_points(values: npt.ArrayLike, name: str = "points", *, missing: bool =
 
 def check_beta(beta: float) -> float:
     """A finite inverse temperature β ≥ 0."""
-    if not 0 <= check_number("beta", beta) < np.inf:
-        raise ValueError(f"beta is {beta}; the inverse temperature must be finite and at least 0")
-    return float(beta)
+    return check_non_negative("beta", beta, "the inverse temperature")
 
 
 def check_finite_total(beta: float, total: float, name: str) -> None:
@@ -242,7 +233,7 @@ def check_finite_total(beta: float, total: float, name: str) -> None:
         raise ValueError(f"{name} is too large: costs overflow; divide {name}, or beta, by a constant")
 
 
-def _as_floats(values: npt.ArrayLike, name: str) -> Floats:
+def _as_floats(values: ArrayLike, name: str) -> Floats:
     try:
         if isinstance(values, np.ma.MaskedArray):
             values = np.ma.filled(values.astype(np.float64), np.nan)  # what is masked is missing

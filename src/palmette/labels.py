@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from palmette.array_types import Ints
 
 __all__ = [
     "align_labels",
@@ -54,21 +55,14 @@ def _strings(labels: Iterable[str]) -> tuple[str, ...]:
                 f"labels must be strings, but label {position} is {_shown(name)} "
                 f"of type {type(name).__name__}; convert it with str()"
             )
-    if len(set(names)) != len(names):
-        raise ValueError(_duplicate(names))
-    return tuple(map(str, names))  # NumPy strings become plain ones
-
-
-def _duplicate(names: tuple[str, ...]) -> str:
     seen: dict[str, int] = {}
     for position, name in enumerate(names):
-        if name in seen:
-            return (
-                f"labels must be distinct, but {_shown(name)} names both leaf {seen[name]} "
+        if (first := seen.setdefault(name, position)) < position:
+            raise ValueError(
+                f"labels must be distinct, but {_shown(name)} names both leaf {first} "
                 f"and leaf {position}; rename one of them"
             )
-        seen[name] = position
-    raise AssertionError("unreachable: called only when a label occurs twice")
+    return tuple(map(str, names))  # NumPy strings become plain ones
 
 
 def leaf_index(labels: Iterable[str]) -> dict[str, int]:
@@ -164,18 +158,15 @@ def read_clusters(
     ('a', 'b')
     """
     written = [_members(cluster) for cluster in clusters]
-    names = name_leaves([member for members in written for member in members], labels, n)
-    if labels is None and n is None and _named(written):
+    mentioned = [member for members in written for member in members]
+    names = name_leaves(mentioned, labels, n)
+    if labels is None and n is None and isinstance(mentioned[0], str):  # and so are all others
         names = tuple(sorted(names))
     index = leaf_index(names)
     found = [leaf_numbers(members, index) for members in written]
     if not all(found):
         raise ValueError(f"cluster {found.index(frozenset())} is empty; a cluster has at least one leaf")
     return found, names
-
-
-def _named(written: list[tuple[int | str, ...]]) -> bool:
-    return any(isinstance(member, str) for members in written for member in members)
 
 
 def _integer(member: Any) -> int:
@@ -186,7 +177,7 @@ def _integer(member: Any) -> int:
     return int(member)
 
 
-def align_labels(labels: tuple[str, ...], wanted: Iterable[str]) -> NDArray[np.int64]:
+def align_labels(labels: tuple[str, ...], wanted: Iterable[str]) -> Ints:
     """The order with `labels[order[i]] == wanted[i]` for every i, shape (n,).
 
     >>> align_labels(("a", "b", "c"), ["c", "a", "b"])

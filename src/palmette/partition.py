@@ -43,11 +43,7 @@ class Partition(Labelled):
 
     @classmethod
     def from_clusters(
-        cls,
-        clusters: Iterable[Iterable[int | str]],
-        labels: Iterable[str] | None = None,
-        *,
-        n: int | None = None,
+        cls, clusters: Iterable[Iterable[int | str]], labels: Iterable[str] | None = None, *, n: int | None = None
     ) -> "Partition":
         """The partition with these clusters; every leaf is in exactly one of them.
 
@@ -133,6 +129,4 @@ class Partition(Labelled):
 
 def _by_first_appearance(membership: Ints) -> Ints:
     _, first, inverse = np.unique(membership, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse.reshape(-1)]
+    return np.argsort(np.argsort(first))[inverse.reshape(-1)]

@@ -1,7 +1,5 @@
 """The command line: ``palmette COMMAND …``; results on stdout or in files, progress and complaints on stderr."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

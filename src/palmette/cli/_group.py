@@ -1,7 +1,5 @@
 """A group of commands that are imported when they are called, and whose errors are one line each."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

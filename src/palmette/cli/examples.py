@@ -1,7 +1,5 @@
 """Small files for trying the commands: ``palmette demo --data``."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +16,8 @@ def write_examples(folder: Path) -> list[Path]:
     worlds, languages = pal.datasets.load_worlds(), pal.datasets.load_numerals()
     points = worlds.points.round(4).tolist()
     gaps = [[None if (i + j) % 7 == 3 else value for j, value in enumerate(row)] for i, row in enumerate(points)]
-    letters = _first_letters(languages.words)
+    initials = [[word[0] for word in row] for row in languages.words]
+    letters = [[None if (i + 2 * j) % 9 == 4 else x for j, x in enumerate(row)] for i, row in enumerate(initials)]
     alike = languages.similarity.round(4)
     apart = (1 - alike).round(4)
     return [
@@ -26,23 +25,14 @@ def write_examples(folder: Path) -> list[Path]:
         _table(folder / "gaps.csv", ("name", "kind", *worlds.variables), worlds, gaps),
         _table(folder / "languages.csv", ("language", "family", *languages.labels), languages, alike.tolist()),
         _table(folder / "letters.csv", ("language", "family", *map(str, range(1, 11))), languages, letters),
-        _matrix(folder / "distances.csv", languages.labels, apart.tolist()),
+        _write(folder / "distances.csv", [languages.labels, *apart.tolist()]),
         _trees(folder / "posterior.nex", languages),
     ]
-
-
-def _first_letters(words: Iterable[Sequence[str]]) -> list[list[str | None]]:
-    # Of the words for one to ten, with a gap here and there: categories.
-    return [[None if (i + 2 * j) % 9 == 4 else word[0] for j, word in enumerate(row)] for i, row in enumerate(words)]
 
 
 def _table(path: Path, columns: Sequence[str], data: Any, values: Iterable[Sequence[Any]]) -> Path:
     rows = [[label, kind, *row] for label, kind, row in zip(data.labels, data.classes, values, strict=True)]
     return _write(path, [columns, *rows])
-
-
-def _matrix(path: Path, labels: Sequence[str], values: Iterable[Sequence[Any]]) -> Path:
-    return _write(path, [labels, *values])
 
 
 def _write(path: Path, rows: Iterable[Sequence[Any]]) -> Path:

@@ -1,7 +1,5 @@
 """A tour in under a minute: ``python -m palmette.cli.tour``, or ``make demo``."""
 
-from __future__ import annotations
-
 import io
 import sys
 import textwrap
@@ -45,7 +43,10 @@ def main(folder: Path | str = ".") -> None:
     _show_jet()
     _head("To look at")
     print(f"The most probable hierarchy: {_draw(post, Path(folder))}")
-    print(f"All of this as a page to click through: {_write_report(post, data, Path(folder))}")
+    page = Path(folder) / REPORT
+    title = "The words for one to ten in twelve languages"
+    report.write(post, page, title=title, classes=data.classes, data=data.similarity)
+    print(f"All of this as a page to click through: {page}")
     print("Open them in a browser. Your own table: palmette hierarchies FILE --report page.html --plot tree.png")
     print(f"\nThat took {time.perf_counter() - begin:.0f} seconds. The first run compiles; the next one is quick.")
 
@@ -155,11 +156,6 @@ def _draw(post: HierarchyPosterior, folder: Path) -> Path:
     support = np.where(best.sizes > 1, _rounded_support(post, best), np.nan)
     path.write_text(hierarchy_to_svg(best, support), encoding="utf-8")
     return path
-
-
-def _write_report(post: HierarchyPosterior, data: datasets.SimilarityData, folder: Path) -> Path:
-    title = "The words for one to ten in twelve languages"
-    return report.write(post, folder / REPORT, title=title, classes=data.classes, data=data.similarity)
 
 
 def _head(title: str) -> None:

@@ -1,7 +1,5 @@
 """Classes of leaves, known from elsewhere: pictures mark them, and no model sees them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

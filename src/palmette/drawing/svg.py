@@ -60,21 +60,18 @@ def _inner_node(links: Links, node: int, x: list[float], y: dict[int, float]) ->
 
 
 def _row(outline: Outline, node: int, name: str, x: list[float], y: dict[int, float]) -> str:
-    at, text_x, kind = y[node], x[node], ""
-    shape = ""
-    if node >= len(outline.labels):
-        end = max(x)
-        shape = f'<path class="more" d="M{x[node]:.1f} {at:.1f}L{end:.1f} {at - 6:.1f}V{at + 6:.1f}Z"/>'
-        text_x, kind = end, ' class="more"'
-    full = "" if node >= len(outline.labels) else f"<title>{xml_text(outline.labels[node])}</title>"
-    return f'{shape}<text x="{text_x + 6:.1f}" y="{at + 4:.1f}"{kind}>{full}{xml_text(name)}</text>'
+    at = y[node]
+    if node < len(outline.labels):
+        full = f"<title>{xml_text(outline.labels[node])}</title>"
+        return f'<text x="{x[node] + 6:.1f}" y="{at + 4:.1f}">{full}{xml_text(name)}</text>'
+    end = max(x)
+    shape = f'<path class="more" d="M{x[node]:.1f} {at:.1f}L{end:.1f} {at - 6:.1f}V{at + 6:.1f}Z"/>'
+    return f'{shape}<text x="{end + 6:.1f}" y="{at + 4:.1f}" class="more">{xml_text(name)}</text>'
 
 
 def _support_marks(support: Floats | None, drawn: list[int], x: list[float], y: dict[int, float]) -> list[str]:
     if support is None:
         return []
-    marks = [(x[node] - 3, y[node] - 3, support[node]) for node in drawn if not np.isnan(support[node])]
-    return [
-        f'<text class="support" text-anchor="end" x="{left:.1f}" y="{base:.1f}">{value:.3g}</text>'
-        for left, base, value in marks
-    ]
+    mark = '<text class="support" text-anchor="end" x="{:.1f}" y="{:.1f}">{:.3g}</text>'
+    known = (node for node in drawn if not np.isnan(support[node]))
+    return [mark.format(x[node] - 3, y[node] - 3, support[node]) for node in known]

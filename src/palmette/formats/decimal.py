@@ -9,8 +9,6 @@ Why not NumPy: for the numbers of ten thousand trees of a hundred leaves, cut ou
 from bytes take twice as long as reading the whole file takes with this, and Python's `float` more.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from palmette._jit import inline

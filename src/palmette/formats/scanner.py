@@ -8,8 +8,6 @@ A statement ends with a semicolon outside quotes and comments. So within it quot
 walks forward stops at the semicolon at the latest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from palmette._jit import inline, kernel

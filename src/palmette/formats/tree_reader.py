@@ -105,7 +105,10 @@ class _Reader:
 
     def read(self, first: int, last: int, naming: Naming | None) -> None:
         """Trees `first` to `last` − 1, whose leaves are named in one way."""
-        index = token_index(self._tokens_of_leaves(naming))
+        leaves = self.index
+        if naming is not None:
+            leaves = {token: leaves[label] for token, label in naming.labels.items() if label in leaves}
+        index = token_index(leaves)
         numbers = self.lengths.view(np.int64), self.support.view(np.int64)
         arrays = (self.offsets, self.parents, *numbers, self.orders)
         while first < last:
@@ -116,11 +119,6 @@ class _Reader:
                 self._read_slowly(done, naming)
                 done += 1
             first = done
-
-    def _tokens_of_leaves(self, naming: Naming | None) -> dict[str, int]:
-        if naming is None:
-            return self.index
-        return {token: self.index[label] for token, label in naming.labels.items() if label in self.index}
 
     def _finish_numbers(self, first: int, last: int) -> None:
         """Read the numbers that the scanner left to Python."""
@@ -147,11 +145,10 @@ class _Reader:
         self.orders[tree] = leaves
 
     def _parse(self, tree: int) -> NewickTree:
-        start = self.statements.starts[tree]
         try:
             return parse_newick(self._source(tree))
         except NewickError as problem:
-            raise newick_fault(self.text, start, problem) from None
+            raise newick_fault(self.text, self.statements.starts[tree], problem) from None
 
     def _leaves(self, tree: int, tokens: tuple[str, ...], naming: Naming | None) -> Ints:
         labels = self._labels(tree, tokens, naming)
@@ -162,8 +159,7 @@ class _Reader:
         if missing:
             label = min(missing, key=self.index.__getitem__)
             more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            found = f"leaf {reprlib.repr(label)}{more} is missing, but occurs in {self._first_tree()}"
-            self._refuse(tree, None, found)
+            self._refuse(tree, None, f"leaf {reprlib.repr(label)}{more} is missing, but occurs in {self._first_tree()}")
         return np.array([self.index[label] for label in labels], dtype=np.int64)
 
     def _labels(self, tree: int, tokens: tuple[str, ...], naming: Naming | None) -> list[str]:
@@ -181,8 +177,7 @@ class _Reader:
         return list(found)
 
     def _first_tree(self) -> str:
-        first = self._place(0, None)
-        line = self.text.line(self.statements.starts[0], first)
+        line = self.text.line(self.statements.starts[0], self._place(0, None))
         return f"the first tree (line {line}); all trees must have the same leaves"
 
     def _refuse(self, tree: int, token: str | None, problem: str) -> NoReturn:
@@ -199,23 +194,21 @@ class _Reader:
 
 def newick_fault(text: TreeText, start: int, problem: NewickError) -> ValueError:
     """The same problem, with its place in the text in which the tree begins at byte `start`."""
-    first = _FIRST_SEEN.search(problem.problem)
     message = problem.problem
-    if first:
+    if first := _FIRST_SEEN.search(message):
         message = message.replace(first[0], f"first on line {text.line(start, int(first[1]))}")
     return text.error(message, start, problem.position)
 
 
 def token_index(leaves: Mapping[str, int]) -> tuple[NDArray[np.uint8], Ints, Indices, Ints]:
     """Every token as it can stand in a text, bare and quoted, hashed: the `index` of `scan_trees`."""
-    written = [
-        (form.encode("utf-8", "surrogatepass"), leaf) for token, leaf in leaves.items() for form in _forms(token)
-    ]
-    tokens = np.frombuffer(b"".join((*(form for form, _ in written), b";")), dtype=np.uint8)
-    ends = np.cumsum([len(form) for form, _ in written], dtype=np.int64)
+    forms = [(form, leaf) for token, leaf in leaves.items() for form in _forms(token)]
+    written = [form.encode("utf-8", "surrogatepass") for form, _ in forms]
+    tokens = np.frombuffer(b"".join((*written, b";")), dtype=np.uint8)
+    ends = np.cumsum(list(map(len, written)), dtype=np.int64)
     slots = np.full(4 << len(written).bit_length(), -1, dtype=np.int32)
     index_tokens(tokens, ends, slots)
-    return tokens, ends, slots, np.array([leaf for _, leaf in written], dtype=np.int64)
+    return tokens, ends, slots, np.array([leaf for _, leaf in forms], dtype=np.int64)
 
 
 def _forms(token: str) -> Iterable[str]:

@@ -55,9 +55,7 @@ def leaf_intervals(links: Links, sizes: Ints, n: int) -> tuple[Ints, Ints]:
             starts[child] = start
             start += size[child]
     first = np.array(starts, dtype=np.int64)
-    order = np.empty(n, dtype=np.int64)
-    order[first[:n]] = np.arange(n)
-    return order, np.column_stack((first, first + sizes))
+    return np.argsort(first[:n]), np.column_stack((first, first + sizes))
 
 
 def topological_heights(parents: Ints) -> Floats:

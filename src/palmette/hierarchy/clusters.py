@@ -29,17 +29,13 @@ def parents_from_clusters(clusters: Iterable[Cluster], labels: Labels) -> Ints:
         members = np.fromiter(rising[node - n], dtype=np.int64)
         homes = np.unique(parents[members])
         if len(homes) > 1:
-            raise ValueError(_crossing(rising[node - n], rising[homes[0] - n], labels))
+            one, other = (describe_cluster(rising[at - n], labels) for at in (node, homes[0]))
+            raise ValueError(
+                f"clusters {one} and {other} cross; in a hierarchy any two clusters are nested or disjoint"
+            )
         parents[node] = homes[0]
         parents[members] = node
     return parents
-
-
-def _crossing(one: Cluster, other: Cluster, labels: Labels) -> str:
-    return (
-        f"clusters {describe_cluster(one, labels)} and {describe_cluster(other, labels)} cross; "
-        "in a hierarchy any two clusters are nested or disjoint"
-    )
 
 
 def parents_from_splits(splits: Iterable[tuple[Members, Members]], labels: Iterable[str] | None) -> tuple[Ints, Labels]:

@@ -117,11 +117,7 @@ class Hierarchy(WrittenTree):
 
     @classmethod
     def from_clusters(
-        cls,
-        clusters: Iterable[Iterable[int | str]],
-        labels: Iterable[str] | None = None,
-        *,
-        n: int | None = None,
+        cls, clusters: Iterable[Iterable[int | str]], labels: Iterable[str] | None = None, *, n: int | None = None
     ) -> "Hierarchy":
         """The hierarchy with these clusters, its singletons and its root, and no others.
 
@@ -136,9 +132,7 @@ class Hierarchy(WrittenTree):
 
     @classmethod
     def from_splits(
-        cls,
-        splits: Iterable[tuple[Iterable[int | str], Iterable[int | str]]],
-        labels: Iterable[str] | None = None,
+        cls, splits: Iterable[tuple[Iterable[int | str], Iterable[int | str]]], labels: Iterable[str] | None = None
     ) -> "Hierarchy":
         """The binary hierarchy with exactly these splits, one per inner node, in any order.
 

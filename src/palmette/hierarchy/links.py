@@ -22,8 +22,13 @@ def links_from_merges(merges: Ints) -> Links:
         raise ValueError(f"children must have shape (n - 1, 2), one row per merge, not {merges.shape}")
     n = len(merges) + 1
     made = np.arange(n, 2 * n - 1)
-    if ((merges < 0) | (merges >= made[:, None])).any():
-        _refuse_early_use(merges, made)
+    early = ((merges < 0) | (merges >= made[:, None])).any(axis=1)
+    if early.any():
+        row = int(np.argmax(early))
+        raise ValueError(
+            f"row {row} of children is {merges[row].tolist()}, but it makes node {made[row]} "
+            f"and may only join nodes 0 to {made[row] - 1}"
+        )
     flat = merges.ravel()
     uses = np.bincount(flat, minlength=2 * n - 2)
     if (uses > 1).any():
@@ -34,14 +39,6 @@ def links_from_merges(merges: Ints) -> Links:
     parents[flat] = np.repeat(made, 2)
     offsets = np.concatenate((np.zeros(n, dtype=np.int64), np.arange(0, 2 * n - 1, 2)))
     return Links(parents, offsets, flat)
-
-
-def _refuse_early_use(merges: Ints, made: Ints) -> None:
-    row = int(np.argmax(((merges < 0) | (merges >= made[:, None])).any(axis=1)))
-    raise ValueError(
-        f"row {row} of children is {merges[row].tolist()}, but it makes node {made[row]} "
-        f"and may only join nodes 0 to {made[row] - 1}"
-    )
 
 
 def links_from_parents(parents: Ints) -> tuple[Links, Ints]:

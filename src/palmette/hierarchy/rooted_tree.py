@@ -268,9 +268,9 @@ class RootedTree(Labelled):
         if isinstance(leaves, str | int | np.integer):
             return np.array(leaf_number(leaves, self._leaf_index))
         numbers = as_integers(leaves, "leaves")
-        if ((numbers < 0) | (numbers >= self.n_leaves)).any():
-            bad = numbers[(numbers < 0) | (numbers >= self.n_leaves)][0]
-            raise ValueError(f"leaf {bad} does not exist; the leaves are 0 to {self.n_leaves - 1}")
+        outside = numbers[(numbers < 0) | (numbers >= self.n_leaves)]
+        if len(outside):
+            raise ValueError(f"leaf {outside[0]} does not exist; the leaves are 0 to {self.n_leaves - 1}")
         return numbers
 
     def _require_binary(self, what: str) -> None:

@@ -3,27 +3,19 @@
 Nothing is imported for it: whatever has `obs`, a table with a categorical column, and `uns`, a dictionary, will do.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["to_anndata"]
 
 
 def to_anndata(
-    adata: Any,
-    clustering: Any,
-    groupby: str,
-    *,
-    key: str | None = None,
-    correlation: npt.ArrayLike | None = None,
+    adata: Any, clustering: Any, groupby: str, *, key: str | None = None, correlation: npt.ArrayLike | None = None
 ) -> None:
     """adata.uns["dendrogram_<groupby>"] = the hierarchy, in the form of `scanpy.tl.dendrogram`, with support values.
 
@@ -44,14 +36,21 @@ def to_anndata(
     >>> found["categories_ordered"], found["support"]
     (['T', 'NK', 'B'], array([0.9, nan]))
     """
+    from scipy.cluster.hierarchy import dendrogram
+
     name = f"dendrogram_{groupby}" if key is None else key
     hierarchy = _hierarchy_of(clustering)
     categories = _categories(adata, groupby)
     aligned = _aligned(hierarchy, categories, groupby)
     linkage = aligned.to_linkage()
+    drawn = dendrogram(linkage, labels=categories, no_plot=True)
     order = np.array([hierarchy.labels.index(label) for label in aligned.labels])
     method, matrix = _correlation(adata.uns.get(name), clustering, correlation, order)
-    adata.uns[name] = _scanpy_form(linkage, categories) | {
+    adata.uns[name] = {
+        "linkage": linkage,
+        "categories_ordered": drawn["ivl"],
+        "categories_idx_ordered": drawn["leaves"],
+        "dendrogram_info": drawn,
         "groupby": [groupby],
         "use_rep": None,
         "cor_method": method,
@@ -90,26 +89,13 @@ def _categories(adata: Any, groupby: Any) -> list[str]:
 
 def _aligned(hierarchy: Hierarchy, categories: list[str], groupby: str) -> Hierarchy:
     if set(hierarchy.labels) != set(categories):
-        lacking = sorted(set(categories) - set(hierarchy.labels)), sorted(set(hierarchy.labels) - set(categories))
-        words = (
-            f"{what} {some[:5]}" for what, some in zip(("without a leaf:", "unknown:"), lacking, strict=True) if some
-        )
-        raise ValueError(f"the leaves must be the categories of {groupby!r}; {'; '.join(words)}")
+        leaves, wanted = set(hierarchy.labels), set(categories)
+        odd = {"without a leaf:": sorted(wanted - leaves), "unknown:": sorted(leaves - wanted)}
+        words = "; ".join(f"{what} {some[:5]}" for what, some in odd.items() if some)
+        raise ValueError(f"the leaves must be the categories of {groupby!r}; {words}")
     if len(categories) < 2:
         raise ValueError(f"{groupby!r} has one category, {categories[0]!r}; a dendrogram needs two or more")
     return hierarchy.aligned_to(categories)
-
-
-def _scanpy_form(linkage: Floats, categories: Sequence[str]) -> dict[str, Any]:
-    from scipy.cluster.hierarchy import dendrogram
-
-    drawn = dendrogram(linkage, labels=list(categories), no_plot=True)
-    return {
-        "linkage": linkage,
-        "categories_ordered": drawn["ivl"],
-        "categories_idx_ordered": drawn["leaves"],
-        "dendrogram_info": drawn,
-    }
 
 
 def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:
@@ -119,9 +105,7 @@ def _support(hierarchy: Hierarchy, clustering: Any) -> Floats:
     return np.full(len(rows), np.nan) if hierarchy.support is None else hierarchy.support[rows]
 
 
-def _correlation(
-    existing: Any, clustering: Any, given: npt.ArrayLike | None, order: npt.NDArray[np.int64]
-) -> tuple[str, Floats]:
+def _correlation(existing: Any, clustering: Any, given: npt.ArrayLike | None, order: Ints) -> tuple[str, Floats]:
     n = len(order)
     if given is not None:
         matrix = np.array(given, dtype=np.float64)

@@ -27,8 +27,7 @@ def from_networkx(graph: "networkx.DiGraph") -> Hierarchy:
     >>> from_networkx(networkx.DiGraph([("root", "x"), ("root", "c"), ("x", "a"), ("x", "b")]))
     Hierarchy.from_newick('(c,(a,b));')
     """
-    nodes = sorted(graph.nodes, key=lambda node: graph.out_degree(node) > 0) if _is_directed(graph) else []
-    _check_rooted(graph, nodes)
+    nodes = _leaves_first(graph)
     leaves = [node for node in nodes if graph.out_degree(node) == 0]
     number = {node: i for i, node in enumerate(nodes)}
     above = {child: parent for parent, child in graph.edges}
@@ -43,19 +42,17 @@ def from_networkx(graph: "networkx.DiGraph") -> Hierarchy:
     )
 
 
-def _is_directed(graph: Any) -> bool:
+def _leaves_first(graph: Any) -> list[Any]:
     if not hasattr(graph, "is_directed") or not graph.is_directed():
         raise TypeError(
             f"expected a networkx.DiGraph, from parents to children, not {type(graph).__name__}; "
             "networkx.bfs_tree(graph, root) directs a tree away from its root"
         )
-    return True
-
-
-def _check_rooted(graph: Any, nodes: list[Any]) -> None:
+    nodes = sorted(graph.nodes, key=lambda node: graph.out_degree(node) > 0)
     several = [node for node in nodes if graph.in_degree(node) > 1]
     if several:
         raise ValueError(f"node {several[0]!r} has {graph.in_degree(several[0])} parents; in a hierarchy it has one")
     roots = [node for node in nodes if graph.in_degree(node) == 0]
     if len(roots) != 1:
         raise ValueError(f"the graph has {len(roots)} roots (nodes without a parent); a hierarchy has one")
+    return nodes

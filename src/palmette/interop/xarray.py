@@ -24,11 +24,7 @@ Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 
 
 def to_xarray(
-    draws: AnyDraws | Sequence[AnyDraws],
-    *,
-    members: bool = False,
-    model: object = None,
-    seed: int | None = None,
+    draws: AnyDraws | Sequence[AnyDraws], *, members: bool = False, model: object = None, seed: int | None = None
 ) -> xarray.Dataset:
     """An `xarray.Dataset` with one entry per draw; the labels are the coordinate `leaf`.
 
@@ -75,7 +71,11 @@ def _variables(draws: AnyDraws, members: bool) -> Variables:
     per_draw, per_merge = ("draw",), ("draw", "merge")
     if isinstance(draws, PartitionDraws):
         membership = (("draw", "leaf"), np.asarray(draws.memberships))
-        return {"membership": membership, "n_clusters": (per_draw, draws.n_clusters), **_log_prob(draws)}
+        return {
+            "membership": membership,
+            "n_clusters": (per_draw, draws.n_clusters),
+            "log_prob": (per_draw, draws.log_probs),
+        }
     children = draws.children if isinstance(draws, CoalescentDraws) else _children(draws)
     n = draws.n_leaves
     sizes = _over_merges(np.ones(n, dtype=np.int64), children)
@@ -83,13 +83,9 @@ def _variables(draws: AnyDraws, members: bool) -> Variables:
     if members:
         found["member"] = ((*per_merge, "leaf"), _over_merges(np.eye(n, dtype=np.bool_), children))
     if not isinstance(draws, CoalescentDraws):
-        return found | _log_prob(draws)
+        return found | {"log_prob": (per_draw, draws.log_probs)}
     own = {"age": (per_merge, draws.ages), "weight": (per_draw, draws.weights)}
     return found | own | {"n_effective": (("merge",), draws.n_effective)}
-
-
-def _log_prob(draws: Draws | PartitionDraws) -> Variables:
-    return {"log_prob": (("draw",), draws.log_probs)}
 
 
 def _children(draws: Draws) -> Ints:

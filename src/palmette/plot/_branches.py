@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_branches", "line_width", "with_shown_support", "write_support"]
 
-
 _MOST_NUMBERS = 60  # clusters up to which support is written as a number; beyond, it is only shown by darkness
 _FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1
 
@@ -75,7 +74,7 @@ def write_support(ax: Axes, tree: Hierarchy, places: Floats, orientation: str, *
     settle(ax)
     taken: list[Any] = []
     for node in sorted(nodes, key=lambda v: (-tree.sizes[v], v)):
-        text = _number(float(support[node]), largest)
+        text = f"{support[node]:.2f}" if largest <= 1.0 else f"{support[node]:.3g}"
         turned = curved and places[tree.parents[node], 1] < places[node, 1]
         offset = {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else _beside(orientation)
         at = places[node] if orientation in ("left", "right") else places[node][::-1]
@@ -96,7 +95,3 @@ def _beside(orientation: str) -> dict[str, Any]:
         "top": {"xytext": (1.5, 2), "ha": "left", "va": "bottom"},
         "bottom": {"xytext": (1.5, -2), "ha": "left", "va": "top"},
     }[orientation]
-
-
-def _number(value: float, largest: float) -> str:
-    return f"{value:.2f}" if largest <= 1.0 else f"{value:.3g}"

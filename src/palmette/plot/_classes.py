@@ -27,11 +27,8 @@ def class_styles(classes: Sequence[str | None]) -> dict[str, dict[str, Any]]:
     most = len(COLOURS) * len(_SHAPES)
     if len(kinds) > most:
         raise ValueError(f"there are {len(kinds)} classes, and marks for {most}; put the rare ones together")
-    shapes = [shape for shape in _SHAPES for _ in COLOURS]
-    return {
-        kind: {"color": COLOURS[at % len(COLOURS)], "marker": shapes[at], "edgecolor": INK, "linewidth": 0.3}
-        for at, kind in enumerate(kinds)
-    }
+    marks = [{"color": c, "marker": m, "edgecolor": INK, "linewidth": 0.3} for m in _SHAPES for c in COLOURS]
+    return dict(zip(kinds, marks, strict=False))
 
 
 def legend_of(ax: Axes, styles: Mapping[str, dict[str, Any]], *, place: str = "above") -> None:

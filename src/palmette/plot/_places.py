@@ -1,7 +1,5 @@
 """Where a hierarchy is drawn: one row for each leaf, the root on one side, branches between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -54,9 +52,7 @@ def rows_of(order: Ints) -> Floats:
     >>> rows_of(np.array([2, 0, 1])).tolist()
     [1.0, 2.0, 0.0]
     """
-    rows = np.empty(len(order))
-    rows[order] = np.arange(len(order))
-    return rows
+    return np.argsort(order).astype(np.float64)
 
 
 def middle_rows(hierarchy: Hierarchy, rows: Floats) -> Floats:

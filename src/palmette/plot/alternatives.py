@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["alternatives"]
 
-
 _PALE = "#dddddd"  # of a leaf that is a cluster of its own
 
 
@@ -67,7 +66,7 @@ def _hierarchies(best: list[tuple[Hierarchy, float]], posterior: Any, kinds: Seq
     known = set(_named_clusters(first))
     for number, (ax, (hierarchy, probability)) in enumerate(zip(axes, best, strict=True), start=1):
         _draw_hierarchy(ax, hierarchy, rows_of(order), known)
-        ax.set_title(_title(number, probability), fontsize=9.5, color=INK)
+        ax.set_title(f"{number}.  p = {_probability(probability)}", fontsize=9.5, color=INK)
     label_rows(axes[-1], labels, kinds, order, legend="under")
     fix(axes[0])
     return figure
@@ -83,8 +82,7 @@ def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[fro
     widths = [2.0 if other[node] else 1.1 for node in drawn]
     ax.add_collection(LineCollection(list(lines[drawn]), colors=colours, linewidths=widths, zorder=2))
     ax.scatter(across[other], down[other], s=16, color=ORANGE, linewidths=0, zorder=3)
-    ax.set_xlim(1.03, 0.0)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set(xlim=(1.03, 0.0), ylim=(len(rows) - 0.5, -0.5))
     _bare(ax)
 
 
@@ -100,18 +98,15 @@ def _partitions(best: list[tuple[Partition, float]], posterior: Any, kinds: Sequ
     height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.6
     figure, axes = new_figure(0.75 * len(best) + width_of_names(labels) + 0.6, height)
     ax = axes[0]
-    ax.set_xlim(-0.5, len(best) - 0.5)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set(xlim=(-0.5, len(best) - 0.5), ylim=(len(labels) - 0.5, -0.5))
     for column, ((partition, probability), number) in enumerate(zip(best, numbers, strict=True)):
-        _draw_partition(ax, column, partition, number[order], order, set(map(frozenset, clusters)))
-        ax.text(column, -0.62, f"{column + 1}.\n{_probability(probability)}", ha="center", va="bottom", **_HEAD)
+        _draw_partition(ax, column, partition, number[order], order, set(clusters))
+        head = f"{column + 1}.\n{_probability(probability)}"
+        ax.text(column, -0.62, head, ha="center", va="bottom", fontsize=9, color=INK, linespacing=1.3)
     _bare(ax)
     label_rows(ax, labels, kinds, order, legend="under")
     fix(ax)
     return figure
-
-
-_HEAD: dict[str, Any] = {"fontsize": 9, "color": INK, "linespacing": 1.3}
 
 
 def matched(first: Sequence[Any], other: Sequence[Any], n: int) -> Ints:
@@ -143,17 +138,12 @@ def _draw_partition(
         rows = sorted(row_of[leaf] for leaf in cluster)
         number = int(numbers[rows[0]])
         colour = _PALE if len(cluster) == 1 else COLOURS[number % len(COLOURS)]
+        text = f"{number + 1}{' •' if cluster not in known else ''}"
+        dark = colour in ("#0072b2", "#d55e00", "#009e73")
+        style: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.8}
         for row in rows:
-            ax.add_patch(
-                Rectangle((column - 0.4, row - 0.5), 0.8, 1.0, facecolor=colour, edgecolor="white", linewidth=0.8)
-            )
-            text = f"{number + 1}{' •' if cluster not in known else ''}"
-            dark = colour in ("#0072b2", "#d55e00", "#009e73")
+            ax.add_patch(Rectangle((column - 0.4, row - 0.5), 0.8, 1.0, **style))
             ax.text(column, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
-
-
-def _title(number: int, probability: float) -> str:
-    return f"{number}.  p = {_probability(probability)}"
 
 
 def _probability(value: float) -> str:
@@ -161,7 +151,5 @@ def _probability(value: float) -> str:
 
 
 def _bare(ax: Axes) -> None:
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    ax.set(xticks=[], yticks=[])

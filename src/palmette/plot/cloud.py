@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
-from palmette.plot._axes import BLUE, INK, frame, new_figure, width_of_names
+from palmette.plot._axes import BLUE, INK, frame, own_axes, width_of_names
 from palmette.plot._branches import with_shown_support, write_support
 from palmette.plot._leaves import label_rows
 from palmette.plot._places import common_order, curves, depths, has_heights, mean_rows, rows_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["cloud", "lca_sizes"]
-
 
 _DARKEST = 0.75  # opacity of a branch that every draw has
 
@@ -51,11 +51,11 @@ def cloud(
     """
     trees = _hierarchies(draws, size, rng)
     top = _on_top(draws, trees, consensus)
-    kinds = class_of_leaves(classes, getattr(draws, "labels", trees[0].labels))
+    labels = trees[0].labels
+    kinds = class_of_leaves(classes, labels)
     order = common_order(majority_of(trees) if top is None else top, mean_lca_sizes(trees))
     rows, by_height = rows_of(order), all(map(has_heights, trees))
-    labels = trees[0].labels
-    ax = _own_axes(labels) if ax is None else ax
+    ax = own_axes(ax, 4.6 + width_of_names(labels), float(np.clip(0.26 * len(labels), 1.6, 12.0)) + 0.5)
     _draw_cloud(ax, trees, rows, by_height)
     if top is not None:
         across = top.heights if by_height and has_heights(top) else _depth(top, trees, by_height)
@@ -76,18 +76,14 @@ def lca_sizes(posterior: Any) -> Floats:
 
 def mean_lca_sizes(trees: Sequence[Hierarchy]) -> Floats:
     """(n, n): the mean size of the smallest cluster with both leaves, over these hierarchies on the same labels."""
-    total = np.zeros((trees[0].n_leaves, trees[0].n_leaves))
-    for tree in trees:
-        total += tree.lca_size()
-    return total / len(trees)
+    return np.asarray(sum(tree.lca_size() for tree in trees) / len(trees))
 
 
 def majority_of(trees: Sequence[Hierarchy]) -> Hierarchy:
     """The clusters in more than half of these hierarchies on the same labels, with their shares as support."""
-    counts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for tree in trees:
-        for mask in cluster_bits(tree.parents, range(tree.n_leaves))[tree.n_leaves :]:
-            counts[mask] = counts.get(mask, 0) + 1
+        counts.update(cluster_bits(tree.parents, range(tree.n_leaves))[tree.n_leaves :])
     shares = np.array(list(counts.values())) / len(trees)
     return majority(list(counts), shares, trees[0].labels, 0.5)
 
@@ -130,39 +126,31 @@ def _depth(top: Hierarchy, trees: Sequence[Hierarchy], by_height: bool) -> Float
 
 def _draw_cloud(ax: Axes, trees: Sequence[Hierarchy], rows: Floats, by_height: bool) -> None:
     from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
 
     lines = [curves(tree, tree.heights if by_height else depths(tree), mean_rows(tree, rows)) for tree in trees]
     flat = np.concatenate(lines).reshape(-1, 26)
     unique, counts = np.unique(flat.round(9), axis=0, return_counts=True)
     order = np.argsort(counts, kind="stable")
-    shades = _DARKEST * np.sqrt(counts[order] / len(trees))
-    colours = [(*_rgb(BLUE), float(shade)) for shade in shades]
+    colours = [to_rgba(BLUE, shade) for shade in _DARKEST * np.sqrt(counts[order] / len(trees))]
     ax.add_collection(LineCollection(list(unique[order].reshape(-1, 13, 2)), colors=colours, linewidths=1.6, zorder=1))
 
 
 def _draw_top(ax: Axes, top: Hierarchy, place: Floats) -> None:
     from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
 
     # Where many branches leave one place nothing is decided, and they should not hide what the draws say there.
     siblings = np.diff(top.child_offsets)[top.parents[:-1]]
-    colours = [(*_rgb(INK), float(np.clip(2.0 / k, 0.3, 1.0))) for k in siblings]
+    colours = [to_rgba(INK, alpha) for alpha in np.clip(2.0 / siblings, 0.3, 1.0)]
     widths = np.where(siblings > 2, 0.9, 1.5)
     ax.add_collection(LineCollection(list(curves(top, *place.T)), colors=colours, linewidths=widths, zorder=3))
-
-
-def _rgb(colour: str) -> tuple[float, ...]:
-    return tuple(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-
-
-def _own_axes(labels: Sequence[str]) -> Axes:
-    return new_figure(4.6 + width_of_names(labels), float(np.clip(0.26 * len(labels), 1.6, 12.0)) + 0.5)[1][0]
 
 
 def _finish(ax: Axes, n: int, by_height: bool) -> None:
     ax.autoscale_view()
     low, high = ax.dataLim.intervalx if n > 1 else (0.0, 1.0)
-    ax.set_xlim(high + 0.03 * ((high - low) or 1.0), low)
-    ax.set_ylim(n - 0.5, -0.5)
+    ax.set(xlim=(high + 0.03 * ((high - low) or 1.0), low), ylim=(n - 0.5, -0.5))
     frame(ax, sides=("bottom",) if by_height else ())
     if by_height:
         ax.set_xlabel("height", fontsize=9)

@@ -10,7 +10,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
-from palmette.plot._axes import frame, new_figure, width_of_names
+from palmette.plot._axes import frame, own_axes, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
 from palmette.plot._leaves import label_rows, leaf_order
 from palmette.plot._places import brackets, has_heights, middle_rows, rows_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["dendrogram"]
-
 
 _SIDES = ("left", "right", "top", "bottom")
 
@@ -52,7 +51,7 @@ def dendrogram(
     tree = with_shown_support(hierarchy, support)
     kinds = class_of_leaves(classes, tree.labels)
     leaves = tree.leaf_order.tolist() if order is None else leaf_order(order, tree.labels)
-    ax = _own_axes(tree, orientation) if ax is None else ax
+    ax = own_axes(ax, *_figure_size(tree, orientation))
     across, rows = np.asarray(tree.heights), middle_rows(tree, rows_of(np.asarray(leaves)))
     upright = orientation in ("top", "bottom")
     _set_limits(ax, across, tree.n_leaves, orientation)
@@ -69,21 +68,21 @@ def _turned(lines: Floats, upright: bool) -> Floats:
     return lines[..., ::-1] if upright else lines
 
 
-def _own_axes(tree: Hierarchy, orientation: str) -> Axes:
+def _figure_size(tree: Hierarchy, orientation: str) -> tuple[float, float]:
     levels = len(np.unique(tree.heights)) if has_heights(tree) else int(tree.heights.max())
     deep = float(np.clip(0.45 * levels, 2.6, 6.5)) + width_of_names(tree.labels)
     wide = float(np.clip(0.24 * tree.n_leaves, 1.4, 12.0)) + 0.5
-    size = (deep + 0.4, wide) if orientation in ("left", "right") else (wide, deep + 0.2)
-    return new_figure(*size)[1][0]
+    return (deep + 0.4, wide) if orientation in ("left", "right") else (wide, deep + 0.2)
 
 
 def _set_limits(ax: Axes, across: Floats, n: int, orientation: str) -> None:
     low, high = float(across.min()), float(across.max())
     room = 0.04 * ((high - low) or 1.0)
-    along = ax.set_xlim if orientation in ("left", "right") else ax.set_ylim
-    beside = ax.set_ylim if orientation in ("left", "right") else ax.set_xlim
-    along(*((high + room, low) if orientation in ("left", "bottom") else (low, high + room)))
-    beside(*((n - 0.5, -0.5) if orientation in ("left", "right") else (-0.5, n - 0.5)))
+    along = (high + room, low) if orientation in ("left", "bottom") else (low, high + room)
+    if orientation in ("left", "right"):
+        ax.set(xlim=along, ylim=(n - 0.5, -0.5))
+    else:
+        ax.set(xlim=(-0.5, n - 0.5), ylim=along)
 
 
 def _guide_leaves(ax: Axes, across: Floats, rows: Floats, n: int, upright: bool) -> None:
@@ -98,10 +97,8 @@ def _guide_leaves(ax: Axes, across: Floats, rows: Floats, n: int, upright: bool)
 
 
 def _frame(ax: Axes, orientation: str, scale: bool) -> None:
-    upright = orientation in ("top", "bottom")
-    shown = {"left": "bottom", "right": "bottom", "top": "left", "bottom": "left"}[orientation]
+    shown, axis = ("left", ax.yaxis) if orientation in ("top", "bottom") else ("bottom", ax.xaxis)
     frame(ax, sides=(shown,) if scale else ())
-    axis = ax.yaxis if upright else ax.xaxis
     if scale:
         axis.set_label_text("height", fontsize=9)
         axis.set_tick_params(labelsize=8)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import fix, new_figure, settle, width_of_names
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["heatmap_with_dendrogram"]
-
 
 _TREE = 0.42  # width of the hierarchy, as a share of that of the matrix
 
@@ -74,9 +74,6 @@ def _beside(posterior: Any, matrix: Floats, partitions: bool) -> Hierarchy:
         return with_shown_support(posterior)
     if len(matrix) < 2:
         return Hierarchy.from_nested(0, labels=posterior.labels)
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
     apart = 1.0 - matrix
     np.fill_diagonal(apart, 0.0)
     merges = linkage(squareform(np.maximum(apart, 0.0), checks=False), "average")
@@ -89,9 +86,7 @@ def _figure(labels: Sequence[str], above_and_below: float) -> tuple[Figure, Axes
     return figure, axes[0]
 
 
-def _draw_matrix(
-    ax: Axes, matrix: Floats, order: npt.NDArray[np.int64], partitions: bool, annotate: bool | None
-) -> None:
+def _draw_matrix(ax: Axes, matrix: Floats, order: Ints, partitions: bool, annotate: bool | None) -> None:
     values = matrix[np.ix_(order, order)]
     np.fill_diagonal(values, np.nan)
     image = draw_cells(ax, values, None, (0.0, 1.0) if partitions else (min(2.0, len(values)), float(len(values))))
@@ -112,16 +107,13 @@ def _tree_axes(ax: Axes, tree: Hierarchy, rows: Floats) -> Axes:
     beside: Axes = ax.inset_axes((-_TREE - 0.02, 0.0, _TREE, 1.0))
     across = np.asarray(tree.heights)
     low, high = float(across.min()), float(across.max())
-    beside.set_xlim(high + 0.04 * ((high - low) or 1.0), low)
-    beside.set_ylim(len(rows) - 0.5, -0.5)
+    beside.set(xlim=(high + 0.04 * ((high - low) or 1.0), low), ylim=(len(rows) - 0.5, -0.5))
     draw_branches(beside, brackets(tree, across, middle_rows(tree, rows)), tree.support, line_width(ax, len(rows)))
-    for spine in beside.spines.values():
-        spine.set_visible(False)
+    beside.spines[:].set_visible(False)
     beside.set_yticks([])
     if has_heights(tree):
         beside.tick_params(axis="x", labelsize=7.5, width=0.5, length=2.5)
-        beside.spines["bottom"].set_visible(True)
-        beside.spines["bottom"].set_linewidth(0.5)
+        beside.spines["bottom"].set(visible=True, linewidth=0.5)
     else:
         beside.set_xticks([])
     return beside

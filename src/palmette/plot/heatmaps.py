@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.labels import check_labels
 from palmette.models.base import Model
 from palmette.models.cluster_model import PartitionModel
@@ -118,8 +118,7 @@ def draw_cells(ax: Axes, values: Floats, center: float | None, limits: tuple[flo
         ax.set_yticks(between, minor=True)
         ax.grid(which="minor", color="white", linewidth=0.6)
     ax.tick_params(which="both", length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     return image
 
 
@@ -135,8 +134,7 @@ def _limits(values: Floats, center: float | None) -> tuple[float, float]:
 
 def _name_leaves(ax: Axes, names: list[str]) -> None:
     if len(names) > _MOST_NAMES:
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xticks=[], yticks=[])
         return
     cell = _cell(ax, len(names))
     size = min(9.0, max(3.0, 0.7 * cell))
@@ -178,12 +176,11 @@ def _is_light(colour: tuple[float, float, float, float]) -> bool:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18
 
 
-def _outline(ax: Axes, membership: npt.NDArray[np.int64]) -> None:
+def _outline(ax: Axes, membership: Ints) -> None:
     from matplotlib.patches import Rectangle
 
     starts = [0, *(np.flatnonzero(np.diff(membership)) + 1).tolist(), len(membership)]
     for colour, width, layer in (("white", 2.6, 3), ("black", 1.0, 4)):  # seen on dark and on light cells
         for first, end in pairwise(starts):
             box = Rectangle((first - 0.5, first - 0.5), end - first, end - first, fill=False)
-            box.set(edgecolor=colour, linewidth=width, zorder=layer, clip_on=False)
-            ax.add_patch(box)
+            ax.add_patch(box).set(edgecolor=colour, linewidth=width, zorder=layer, clip_on=False)

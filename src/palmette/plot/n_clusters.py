@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.plot._axes import BLUE, INK, frame, own_axes
 
 if TYPE_CHECKING:
@@ -29,20 +29,16 @@ def n_clusters(posterior: Any, *, ax: Axes | None = None) -> Axes:
     ax = own_axes(ax, min(9.0, max(4.0, 1.6 + 0.5 * len(numbers))), 3.4)
     bars = ax.bar(numbers, probabilities[numbers], width=0.72, color=BLUE)
     if len(numbers) <= _MOST_NUMBERS:
-        ax.bar_label(bars, [f"{p:.2f}" if p >= 0.005 else f"{p:.3f}" for p in probabilities[numbers]], **_NUMBER)
+        texts = [f"{p:.2f}" if p >= 0.005 else f"{p:.3f}" for p in probabilities[numbers]]
+        ax.bar_label(bars, texts, fontsize=8.5, color=INK, padding=2)
         ax.set_xticks(numbers)
-    ax.set_xlim(numbers[0] - 0.7, numbers[-1] + 0.7)
     ax.margins(y=0.1)
-    ax.set_xlabel("number of clusters")
-    ax.set_ylabel("probability")
+    ax.set(xlim=(numbers[0] - 0.7, numbers[-1] + 0.7), xlabel="number of clusters", ylabel="probability")
     frame(ax)
     return ax
 
 
-_NUMBER: dict[str, Any] = {"fontsize": 8.5, "color": INK, "padding": 2}
-
-
-def _probabilities(posterior: Any) -> npt.NDArray[np.float64]:
+def _probabilities(posterior: Any) -> Floats:
     if hasattr(posterior, "n_clusters_probabilities"):
         return np.asarray(posterior.n_clusters_probabilities())
     return np.bincount(posterior.n_clusters) / len(posterior)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_matrix
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
@@ -35,15 +35,17 @@ def affinity_against_coclustering(
     """
     ax = own_axes(ax, 6.4, 4.8)
     log_potentials = pair_log_potentials(model, posterior.labels)
-    i, j = (leaves.tolist() for leaves in _finite_pairs(log_potentials))
+    i, j = np.nonzero(np.triu(np.isfinite(log_potentials), 1))
     x, y = log_potentials[i, j], posterior.coclustering()[i, j]
     low, high = ax.get_xlim() if len(x) == 0 else (min(x.min(), -1.0), max(x.max(), 1.0))
     curve = np.linspace(low, high, 200)
     ax.plot(curve, expit(curve), color="#999999", linewidth=1.0, zorder=1, label="the pair alone")
-    _scatter_by_map(ax, x, y, _together(posterior.map().aligned_to(posterior.labels).membership, i, j))
-    ax.set_xlabel("log potential of the pair")
-    ax.set_ylabel("P(i ~ j)")
-    ax.set_ylim(-0.04, 1.04)
+    best = posterior.map().aligned_to(posterior.labels).membership
+    together = best[i] == best[j]
+    style: dict[str, Any] = {"s": 26, "alpha": 0.8, "zorder": 2}
+    ax.scatter(x[together], y[together], color=BLUE, linewidths=0, label="together in the MAP", **style)
+    ax.scatter(x[~together], y[~together], color=ORANGE, linewidths=1.2, marker="x", label="apart in the MAP", **style)
+    ax.set(xlabel="log potential of the pair", ylabel="P(i ~ j)", ylim=(-0.04, 1.04))
     frame(ax)
     spacing = {"handletextpad": 0.3, "handlelength": 1.4, "columnspacing": 1.2}
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, fontsize=9, **spacing)
@@ -66,11 +68,8 @@ def approximate_against_exact(approximate: Any, exact: Any, *, ax: Axes | None =
     ax = own_axes(ax, 4.8, 4.8)
     ax.plot([0, 1], [0, 1], color="#999999", linewidth=1.0, zorder=1)
     ax.scatter(x, y, s=26, color=BLUE, alpha=0.75, linewidths=0, zorder=2)
-    ax.set_xlabel("P(i ~ j), exact")
-    ax.set_ylabel("P(i ~ j), approximate")
-    ax.set_aspect("equal")
-    ax.set_xlim(-0.04, 1.04)
-    ax.set_ylim(-0.04, 1.04)
+    ax.set(xlabel="P(i ~ j), exact", ylabel="P(i ~ j), approximate")
+    ax.set(aspect="equal", xlim=(-0.04, 1.04), ylim=(-0.04, 1.04))
     frame(ax)
     off = np.abs(y - x)
     text = f"largest deviation {off.max(initial=0.0):.3f}\nmean deviation {off.sum() / max(1, len(off)):.3f}"
@@ -114,22 +113,6 @@ def surprises(log_potentials: Floats, probabilities: Floats) -> list[int]:
     [1, 2, 0]
     """
     return [int(at) for at in np.argsort(-np.abs(probabilities - expit(log_potentials)), kind="stable")]
-
-
-def _finite_pairs(matrix: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    i, j = np.triu_indices(len(matrix), 1)
-    finite = np.isfinite(matrix[i, j])
-    return i[finite], j[finite]
-
-
-def _together(membership: npt.NDArray[np.int64], i: list[int], j: list[int]) -> npt.NDArray[np.bool_]:
-    return np.asarray(membership[i] == membership[j])
-
-
-def _scatter_by_map(ax: Axes, x: Floats, y: Floats, together: npt.NDArray[np.bool_]) -> None:
-    style: dict[str, Any] = {"s": 26, "alpha": 0.8, "zorder": 2}
-    ax.scatter(x[together], y[together], color=BLUE, linewidths=0, label="together in the MAP", **style)
-    ax.scatter(x[~together], y[~together], color=ORANGE, linewidths=1.2, marker="x", label="apart in the MAP", **style)
 
 
 def _coclustering_pairs(source: Any, labels: Sequence[str] | None) -> Floats:
@@ -176,7 +159,7 @@ def _assign(dots: Floats, middles: Floats, cell: Floats, drawn: Floats, price: f
     return float(costs[rows, columns].sum()) + 1e3 * struck, found
 
 
-def _run_through(dot: Floats, ends: Floats, drawn: Floats, reach: float) -> npt.NDArray[np.int64]:
+def _run_through(dot: Floats, ends: Floats, drawn: Floats, reach: float) -> Ints:
     # (m,): how many drawn points come near the line from the dot to each end.
     along, relative = ends - dot, drawn - dot
     share = np.clip(relative @ along.T / np.maximum((along**2).sum(axis=1), 1.0), 0.0, 1.0)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["support_against_temperature"]
 
-
 _LINE_COLOURS = COLOURS[:6]  # yellow lines are not seen on white
 _DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 _SIZE = 8.0
@@ -47,9 +46,8 @@ def support_against_temperature(
     >>> ax.get_xlabel(), [text.get_text() for text in ax.texts]
     ('inverse temperature β', ['a b', 'b c', 'a c', 'β = 1'])
     """
-    found = (
-        model if isinstance(model, SupportCurve) else support_curve(model, betas, clusters=clusters, trellis=trellis)
-    )
+    known = isinstance(model, SupportCurve)
+    found = model if known else support_curve(model, betas, clusters=clusters, trellis=trellis)
     if (found.betas <= 0).any() or len(found.betas) < 2:
         raise ValueError("a picture against β needs two or more betas, all above 0: its scale is logarithmic")
     ax = own_axes(ax, 7.6, 4.6)
@@ -90,10 +88,8 @@ def _name(cluster: Sequence[str], longest: int = 30) -> str:
 
 def _scales(ax: Axes, found: SupportCurve) -> None:
     ax.set_xscale("log")
-    ax.set_xlim(found.betas[0], found.betas[-1])
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("inverse temperature β")
-    ax.set_ylabel("probability of the cluster")
+    ax.set(xlim=(found.betas[0], found.betas[-1]), ylim=(-0.02, 1.02))
+    ax.set(xlabel="inverse temperature β", ylabel="probability of the cluster")
     frame(ax)
     top = ax.secondary_xaxis("top")
     ticks = _perplexity_ticks(found)
@@ -118,12 +114,8 @@ def _perplexity_ticks(found: SupportCurve) -> list[tuple[float, str]]:
 
 
 def _power(power: float) -> str:
-    value = 10**power
-    return (
-        f"{value:,.0f}"
-        if value < 1e5
-        else f"10{str(round(power)).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-    )
+    raised = str(round(power)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{10**power:,.0f}" if power < 5 else f"10{raised}"
 
 
 def _label_ends(ax: Axes, ends: Sequence[tuple[float, str, dict[str, Any]]]) -> None:

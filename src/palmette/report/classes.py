@@ -1,7 +1,5 @@
 """Classes of the leaves, known from elsewhere: a colour and a shape for each, and a legend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,8 +44,6 @@ def read_classes(classes: Sequence[object] | None, labels: tuple[str, ...]) -> C
     >>> read_classes(["x", None, "x", "y"], ("a", "b", "c", "d"))
     Classes(names=('x', 'y'), of_leaf=(0, None, 0, 1))
     """
-    if classes is None:
-        return Classes((), (None,) * len(labels))
     if isinstance(classes, str | bytes):
         raise TypeError('classes is one text; give one class per leaf, for example ["x", "x", "y"]')
     given = class_of_leaves(classes, labels)

@@ -1,7 +1,5 @@
 """The parts of a report, and what reports on hierarchies and on partitions say in the same way."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +8,11 @@ from typing import Any
 from palmette.report.classes import Classes
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import percent_of_log
-from palmette.report.summary import Account, exchange, ratio_to_best, summary
+from palmette.report.summary import Account, exchange, ratio_to_best
 
 __all__ = ["Contents", "alternatives", "panel", "support_legend"]
 
-_LEVELS = {
-    "certain": "95 % and more",
-    "likely": "75 % to 95 %",
-    "probable": "50 % to 75 %",
-    "contested": "below 50 %",
-}
+_LEVELS = {"certain": "95 % and more", "likely": "75 % to 95 %", "probable": "50 % to 75 %", "contested": "below 50 %"}
 
 
 @dataclass(frozen=True)
@@ -31,11 +24,6 @@ class Contents:
     picture: Html
     alternatives: Html
     data: dict[str, Any]
-
-    @property
-    def summary(self) -> Html:
-        """The answer in words."""
-        return summary(self.account)
 
     def as_data(self) -> dict[str, Any]:
         """The page's data block: labels, clusters with their rivals, and what the picture adds."""
@@ -57,15 +45,8 @@ def panel(hint: str) -> Html:
 
 def support_legend(classes: Classes) -> Html:
     """What the colours of clusters mean, and those of classes."""
-    items = [
-        element(
-            "li",
-            element("svg", element("circle", cx="7", cy="7", r="5"), viewBox="0 0 14 14", aria_hidden="true"),
-            words,
-            class_=f"cluster {word}",
-        )
-        for word, words in _LEVELS.items()
-    ]
+    mark = element("svg", element("circle", cx="7", cy="7", r="5"), viewBox="0 0 14 14", aria_hidden="true")
+    items = [element("li", mark, words, class_=f"cluster {word}") for word, words in _LEVELS.items()]
     return joined((element("ul", joined(items), class_="legend", aria_label="Probability"), classes.legend()))
 
 

@@ -1,12 +1,10 @@
 """The probability of every pair to be together, as a picture of cells."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.report.classes import Classes
 from palmette.report.markup import Html, element, joined, shown_label, text_width
 
@@ -18,9 +16,7 @@ _LONGEST = 22
 _NAMED_BELOW = 46  # leaves up to which columns are named too
 
 
-def heat_map(
-    together: npt.NDArray[np.float64], labels: tuple[str, ...], order: list[int], sizes: list[int], classes: Classes
-) -> Html:
+def heat_map(together: Floats, labels: tuple[str, ...], order: list[int], sizes: list[int], classes: Classes) -> Html:
     """Cells in `order`, darker for more probable, with a frame around each group of the given `sizes`.
 
     Cells of one shade are one path, so that the picture stays small; the script finds the cell under the pointer.
@@ -52,7 +48,7 @@ def heat_map(
     )
 
 
-def _shades(values: npt.NDArray[np.float64], cell: int) -> list[Html]:
+def _shades(values: Floats, cell: int) -> list[Html]:
     shade = np.ceil(values * _SHADES).astype(np.int64)
     body = [_square("ground", 0, cell * len(values))]
     for number in np.unique(shade[shade > 0]).tolist():

@@ -1,7 +1,5 @@
 """The contents of a report on a posterior over hierarchies."""
 
-from __future__ import annotations
-
 from palmette.hierarchy import Hierarchy
 from palmette.posterior import ConditionalClusters, HierarchyPosterior
 from palmette.report.classes import Classes

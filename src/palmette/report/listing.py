@@ -1,8 +1,7 @@
 """Which clusters a report lists, and what competes with each of them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,11 +59,7 @@ class Listing:
 
 def rows_above(table: Table[ClusterRow], probability: float) -> int:
     """How many rows of a table by falling probability have at least this one; looks at a few rows only."""
-    low, high = 0, len(table)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if table[middle].probability >= probability else (low, middle)
-    return low
+    return bisect_right(table, -probability, key=lambda row: -row.probability)
 
 
 def hierarchy_listing(
@@ -77,7 +72,7 @@ def hierarchy_listing(
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, inner, min_probability)
     everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
-    _split([*everything, *rows], posterior.is_exact, lambda leaves: _rival_splits(posterior, leaves))
+    _split([*everything, *rows], posterior)
     return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
 
 
@@ -85,7 +80,7 @@ def partition_listing(posterior: PartitionPosterior, best: Iterable[Leaves], min
     """The clusters of at least this probability and those of the `best` partition; with their splits and joins."""
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
-    _split(rows, posterior.is_exact, lambda leaves: _rival_splits(posterior, leaves))
+    _split(rows, posterior)
     for cluster in rows:
         cluster.joins = _joins(cluster.leaves, rows)
     return Listing(rows, len(rows), n_left_out, *_strong(table))
@@ -116,14 +111,14 @@ def _strong(table: Table[ClusterRow]) -> tuple[int, int]:
     return certain, rows_above(table, 0.5) - certain
 
 
-def _split(clusters: Sequence[ListedCluster], is_full: bool, splits: Callable[[Leaves], list[Rival]]) -> None:
+def _split(clusters: Sequence[ListedCluster], posterior: HierarchyPosterior | PartitionPosterior) -> None:
     # The best clustering's own first, then by probability, for as long as the walks are not too long.
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
-        cost = 1 << (len(cluster.leaves) - 1) if is_full else 1
+        cost = 1 << (len(cluster.leaves) - 1) if posterior.is_exact else 1
         if cost <= purse:
             purse -= cost
-            cluster.splits = splits(cluster.leaves)
+            cluster.splits = _rival_splits(posterior, cluster.leaves)
 
 
 def _rival_splits(posterior: HierarchyPosterior | PartitionPosterior, leaves: Leaves) -> list[Rival]:

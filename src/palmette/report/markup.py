@@ -1,7 +1,5 @@
 """HTML that cannot be broken by what people call their leaves: all text is escaped unless it is HTML already."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from palmette.drawing.places import shown_name, xml_text
@@ -33,7 +31,8 @@ def joined(content: tuple[str | None, ...] | list[str] | list[Html], between: st
     >>> joined(["a & b", element("i", "c")], ", ")
     'a &amp; b, <i>c</i>'
     """
-    return Html(xml_text(between).join(_escaped(piece) for piece in content if piece is not None))
+    pieces = (piece if isinstance(piece, Html) else xml_text(piece) for piece in content if piece is not None)
+    return Html(xml_text(between).join(pieces))
 
 
 def name(label: str, longest: int = 48) -> Html:
@@ -71,7 +70,3 @@ def _attribute(attribute: str, value: str | float | bool | None) -> str:
     if value is True:
         return f" {written}"
     return f' {written}="{xml_text(value if isinstance(value, str) else f"{value:.6g}")}"'
-
-
-def _escaped(piece: str) -> str:
-    return piece if isinstance(piece, Html) else xml_text(piece)

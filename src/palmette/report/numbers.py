@@ -1,7 +1,5 @@
 """Numbers as a person reads them."""
 
-from __future__ import annotations
-
 import math
 
 __all__ = ["amount", "amount_of_log", "percent", "percent_of_log"]

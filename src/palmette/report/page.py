@@ -1,7 +1,5 @@
 """The page itself: a template, its style and its script, and a policy that lets nothing else run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -11,6 +9,7 @@ from typing import Any
 
 from palmette.report.contents import Contents
 from palmette.report.markup import Html, element
+from palmette.report.summary import summary
 
 __all__ = ["data_block", "page"]
 
@@ -20,10 +19,8 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 def page(contents: Contents, provenance: Html, title: str) -> str:
     """The whole file. Every slot of the template is filled once: what fills a slot is not looked into again."""
     style, script = _part("style.css"), _part("script.js")
-    listing = contents.account.listing
-    left_out = (
-        f"{listing.n_left_out:,} more clusters are as probable as was asked for; they are left out for their number."
-    )
+    n = contents.account.listing.n_left_out
+    left_out = f"{n:,} more clusters are as probable as was asked for; they are left out for their number."
     slots = {
         "policy": _policy(style, script),
         "title": element("title", title),
@@ -31,10 +28,10 @@ def page(contents: Contents, provenance: Html, title: str) -> str:
         "style": style,
         "script": script,
         "data": data_block(contents.as_data()),
-        "summary": contents.summary,
+        "summary": summary(contents.account),
         "picture_heading": contents.heading,
         "picture": contents.picture,
-        "left_out": element("p", left_out, class_="fine") if listing.n_left_out else "",
+        "left_out": element("p", left_out, class_="fine") if n else "",
         "alternatives": contents.alternatives,
         "provenance": provenance,
         "things": contents.account.things,

@@ -1,10 +1,8 @@
 """The contents of a report on a posterior over partitions."""
 
-from __future__ import annotations
-
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats
 from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
 from palmette.report.classes import Classes
@@ -13,7 +11,7 @@ from palmette.report.heat_map import MOST_LEAVES, heat_map
 from palmette.report.listing import Leaves, partition_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount, percent
-from palmette.report.summary import Account, account_of, cluster_name
+from palmette.report.summary import Account, account_of, chip, cluster_name
 from palmette.report.trees import level
 
 __all__ = ["partition_contents"]
@@ -50,7 +48,7 @@ def _picture(
     account: Account,
     groups: list[Leaves],
     order: list[int],
-    together: npt.NDArray[np.float64] | None,
+    together: Floats | None,
     classes: Classes,
 ) -> Html:
     body = [_cards(groups, account)]
@@ -62,22 +60,20 @@ def _picture(
         body.append(element("h3", "Who is together with whom"))
         body.append(element("div", heat_map(together, account.labels, order, sizes, classes), class_="canvas"))
         words = (
-            "The stronger the colour, the more probable that two leaves are together; frames are the clusters above."
+            "The stronger the colour, the more probable that two leaves are together; frames are the clusters above. "
+            "With the keyboard: Tab to the map, arrows to move."
         )
-        body.append(element("p", words + " With the keyboard: Tab to the map, arrows to move.", class_="fine"))
+        body.append(element("p", words, class_="fine"))
     body += [support_legend(classes), _numbers(posterior)]
     return element("div", element("div", *body), panel(_HINT), class_="stage")
 
 
 def _cards(groups: list[Leaves], account: Account) -> Html:
-    number_of, listed = account.listing.number_of(), account.listing.clusters
+    number_of = account.listing.number_of()
     items = []
-    for group in groups[:_MOST_CARDS]:
-        cluster = listed[number_of[group]]
-        content = (cluster_name(group, account.labels), " ", element("b", percent(cluster.probability)))
-        kind = f"chip cluster {level(cluster.probability)}"
-        number = str(number_of[group])
-        items.append(element("li", element("button", *content, type="button", class_=kind, data_cluster=number)))
+    for number in (number_of[group] for group in groups[:_MOST_CARDS]):
+        row = account.listing.clusters[number]
+        items.append(chip(row, number, account.labels, f"chip cluster {level(row.probability)}"))
     if len(groups) > _MOST_CARDS:
         items.append(element("li", f"and {len(groups) - _MOST_CARDS:,} more", class_="aside"))
     return element("ul", joined(items), class_="chips", aria_label="Clusters of the most probable partition")
@@ -101,7 +97,7 @@ def _number_row(k: int, share: float, top: float) -> Html:
     return element("tr", element("th", str(k), scope="row"), element("td", percent(share)), element("td", picture))
 
 
-def _n_clusters(posterior: PartitionPosterior) -> tuple[npt.NDArray[np.float64], int]:
+def _n_clusters(posterior: PartitionPosterior) -> tuple[Floats, int]:
     # The probability of each number of clusters, and of how many draws it is a share if it is one.
     if posterior.n_leaves <= (_COUNTED if posterior.is_exact else 20 * _COUNTED):
         return posterior.n_clusters_probabilities(), 0
@@ -119,7 +115,7 @@ def _groups(partition: Partition, account: Account) -> Html:
     return element("ul", joined(items), class_="groups")
 
 
-def _upper(matrix: npt.NDArray[np.float64]) -> list[list[float]]:
+def _upper(matrix: Floats) -> list[list[float]]:
     # Row i: the leaves after i. Five digits are more than a map shows.
     return [[round(float(value), 5) for value in matrix[i, i + 1 :]] for i in range(len(matrix) - 1)]
 

@@ -1,7 +1,5 @@
 """Where the numbers come from: version, model, trellis, command, seed and a digest of the data."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import inspect
@@ -18,8 +16,6 @@ from palmette.posterior import ConditionalClusters, HierarchyPosterior, Partitio
 from palmette.report.markup import Html, element, joined
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
-
-_CHUNK = 1 << 20
 
 
 def provenance(
@@ -72,7 +68,8 @@ def data_digest(data: Any) -> tuple[str, str]:
     ('66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925', '2 × 2 values of type float64')
     """
     if isinstance(data, str | os.PathLike):
-        return _file_digest(Path(data)), f"the file {Path(data).name}"
+        with Path(data).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest(), f"the file {Path(data).name}"
     if isinstance(data, bytes | bytearray | memoryview):
         return hashlib.sha256(data).hexdigest(), f"{memoryview(data).nbytes:,} bytes"
     array = np.asarray(data)
@@ -83,14 +80,6 @@ def data_digest(data: Any) -> tuple[str, str]:
         )
     shape = " × ".join(map(str, array.shape)) or "1"
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest(), f"{shape} values of type {array.dtype}"
-
-
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _data(data: Any) -> Html:
@@ -107,12 +96,10 @@ def _model(model: Model) -> Html:
 def _trellis(posterior: HierarchyPosterior | PartitionPosterior) -> str:
     n = posterior.n_leaves
     if isinstance(posterior, PartitionPosterior):
-        listed = posterior.trellis
-        if listed is not None:
-            return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
-        return f"full: all {2**n - 1:,} clusters"
-    sparse = posterior.trellis
-    if sparse is None:
+        if (listed := posterior.trellis) is None:
+            return f"full: all {2**n - 1:,} clusters"
+        return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
+    if (sparse := posterior.trellis) is None:
         return f"full: all {2**n - 1:,} clusters and {(3**n - 2 ** (n + 1) + 1) // 2:,} splits"
     kind = "all splits into its clusters" if sparse.is_closed else "splits that were seen"
     source = ", of a sample of trees" if isinstance(posterior.model, ConditionalClusters) else ""

@@ -1,7 +1,5 @@
 """What a posterior says, in plain words: how concentrated it is, what is certain, whether one answer can be trusted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from palmette.report.listing import Leaves, ListedCluster, Listing
 from palmette.report.markup import Html, element, joined, name
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
 
-__all__ = ["Account", "account_of", "cluster_name", "exchange", "ratio_to_best", "summary"]
+__all__ = ["Account", "account_of", "chip", "cluster_name", "exchange", "ratio_to_best", "summary"]
 
 _NAMED = 6  # members of a cluster that are named in a sentence
 _SHOWN = 8  # clusters that are listed of each kind
@@ -44,7 +42,7 @@ def account_of(
     """The account of a posterior, of which these are the most probable hierarchies or partitions."""
     of_hierarchies = isinstance(posterior, HierarchyPosterior)
     least = 2 if of_hierarchies else 1  # the leaves themselves are in every hierarchy
-    clusters = [frozenset(leaves for leaves in found.clusters() if len(leaves) >= least) for found, _ in best]
+    clusters = [(frozenset(c for c in found.clusters() if len(c) >= least), log_prob) for found, log_prob in best]
     return Account(
         thing="hierarchy" if of_hierarchies else "partition",
         things="hierarchies" if of_hierarchies else "partitions",
@@ -52,7 +50,7 @@ def account_of(
         count=posterior.count,
         is_full=posterior.is_exact,
         entropy=posterior.entropy,
-        best=[(found, log_prob) for found, (_, log_prob) in zip(clusters, best, strict=True)],
+        best=clusters,
         listing=listing,
         validity=validity,
     )
@@ -154,18 +152,17 @@ def _kinds(account: Account) -> Html:
     certain = [row for row in rows if row.probability >= 0.95]
     probable = [row for row in rows if 0.5 <= row.probability < 0.95]
     contested = [row for row in rows if _CONTESTED <= row.probability < 0.5]
-    return joined(
-        [
-            _kind("Certain", "at least 95 %", certain, listing.n_certain, account),
-            _kind("Probable", "50 % to 95 %", probable, listing.n_probable, account),
-            _kind("Contested", "10 % to 50 %", contested, len(contested), account),
-        ]
+    kinds = (
+        _kind("Certain", "at least 95 %", certain, listing.n_certain, account),
+        _kind("Probable", "50 % to 95 %", probable, listing.n_probable, account),
+        _kind("Contested", "10 % to 50 %", contested, len(contested), account),
     )
+    return joined(kinds)
 
 
 def _kind(word: str, bounds: str, rows: list[ListedCluster], total: int, account: Account) -> Html:
     number = account.listing.number_of()
-    chips = [_chip(row, number[row.leaves], account.labels) for row in rows[:_SHOWN]]
+    chips = [chip(row, number[row.leaves], account.labels, "chip") for row in rows[:_SHOWN]]
     more = total - len(chips)
     if more > 0:
         chips.append(element("li", f"and {more:,} more", class_="aside"))
@@ -174,6 +171,7 @@ def _kind(word: str, bounds: str, rows: list[ListedCluster], total: int, account
     return element("section", head, body, class_=f"kind {word.lower()}")
 
 
-def _chip(row: ListedCluster, number: int, labels: tuple[str, ...]) -> Html:
+def chip(row: ListedCluster, number: int, labels: tuple[str, ...], kind: str) -> Html:
+    """A listed cluster by name and probability, as a button in a list."""
     content = (cluster_name(row.leaves, labels), " ", element("b", percent(row.probability)))
-    return element("li", element("button", *content, type="button", class_="chip", data_cluster=str(number)))
+    return element("li", element("button", *content, type="button", class_=kind, data_cluster=str(number)))

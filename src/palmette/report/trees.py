@@ -1,7 +1,5 @@
 """Pictures of hierarchies for a page: a large one that answers to mouse and keyboard, small ones to compare."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 
@@ -44,11 +42,8 @@ class _Layout:
         start, stop = self.hierarchy.intervals[node].tolist()
         return frozenset(self.hierarchy.leaf_order[start:stop].tolist())
 
-    def parent(self, node: int) -> int:
-        return int(self.hierarchy.parents[node])
-
     def branch(self, node: int) -> str:
-        parent = self.parent(node)
+        parent = self.hierarchy.parents[node]
         start = self.x[parent] if parent >= 0 else self.x[node] - self.stem
         path = f"M{start:.1f} {self.y[node]:.1f}H{self.x[node]:.1f}"
         if node in self.rows:
@@ -97,7 +92,7 @@ def _large(hierarchy: Hierarchy, mark: float) -> _Layout:
 
 
 def _cluster(layout: _Layout, node: int, listing: Listing, number_of: dict[Leaves, int]) -> Html:
-    leaves, parent = layout.leaves(node), layout.parent(node)
+    leaves, parent = layout.leaves(node), int(layout.hierarchy.parents[node])
     number = number_of[leaves]
     probability = listing.clusters[number].probability
     path = layout.branch(node)
@@ -136,12 +131,8 @@ def _closed(layout: _Layout, node: int) -> Html:
     end, y = max(layout.x), layout.y[node]
     shape = f"M{layout.x[node]:.1f} {y:.1f}L{end:.1f} {y - 7:.1f}V{y + 7:.1f}Z"
     name = row_name(layout.hierarchy.outline, node, _LONGEST)
-    return joined(
-        [
-            element("path", class_="closed", d=shape),
-            layout.words(node, name, end - layout.x[node] + 7, 4.5, "more"),
-        ]
-    )
+    words = layout.words(node, name, end - layout.x[node] + 7, 4.5, "more")
+    return joined([element("path", class_="closed", d=shape), words])
 
 
 def _support(probability: float) -> str:
@@ -162,14 +153,12 @@ def small_tree(hierarchy: Hierarchy, known: Container[Leaves], caption: str) -> 
     layout = _small(hierarchy)
     body: list[Html] = []
     for node in sorted(layout.y, reverse=True):
+        branch = element("path", class_="branch", d=layout.branch(node))
         if node < hierarchy.n_leaves:
-            body.append(element("path", class_="branch", d=layout.branch(node)))
-            body.append(layout.words(node, shown_label(hierarchy.labels[node], _SMALL_LONGEST), 5, 3.5))
-        elif layout.leaves(node) in known:
-            body.append(element("path", class_="branch", d=layout.branch(node)))
+            body += [branch, layout.words(node, shown_label(hierarchy.labels[node], _SMALL_LONGEST), 5, 3.5)]
         else:
-            content = (element("path", class_="branch", d=layout.branch(node)), layout.dot(node, 3))
-            body.append(element("g", *content, class_="new"))
+            is_known = layout.leaves(node) in known
+            body.append(branch if is_known else element("g", branch, layout.dot(node, 3), class_="new"))
     box = f"0 0 {_SMALL_WIDTH} {_SMALL_ROW * len(layout.rows) + 12}"
     return element("svg", joined(body), class_="small tree", viewBox=box, role="img", aria_label=caption)
 

@@ -1,7 +1,5 @@
 """`write`: one posterior, one file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the clusterers share: checks of the rows, fitted attributes, tables, distances and scores."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -13,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
@@ -51,14 +49,16 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
         `y` is not used, but by the loss "closest+triplet" of `UltrametricClustering`: a class for each row, or −1.
         """
         points = self._checked(X, missing=self._takes_gaps)
-        self._set_partition(self._cluster(points, self._check_n_clusters(len(points)), y))
+        self.partition_ = self._cluster(points, self._check_n_clusters(len(points)), y)
+        self.labels_ = np.array(self.partition_.membership)
+        self.n_clusters_ = self.partition_.n_clusters
         return self
 
     @abstractmethod
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         """The flat clusters, k of them if k is not None; sets what else is fitted."""
 
-    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """(n,): the cluster of each row, ``fit(X, y).labels_``."""
         return self.fit(X, y).labels_
 
@@ -115,11 +115,6 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _set_partition(self, partition: Partition) -> None:
-        self.partition_ = partition
-        self.labels_ = np.array(partition.membership)
-        self.n_clusters_ = partition.n_clusters
 
     def _learned(self) -> Self:
         """The same parameters, with what depends on the scale of the data as it was fitted; not fitted itself."""

@@ -1,7 +1,5 @@
 """Heights of the merges of a hierarchy that comes without any, so that it can be cut and drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from palmette.array_types import Floats

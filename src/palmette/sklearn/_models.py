@@ -1,7 +1,5 @@
 """From parameters and rows to a model of palmette: what the two clusterers with a trellis share."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,20 +7,13 @@ from sklearn.utils import check_array
 
 from palmette import search
 from palmette.array_types import Floats
-from palmette.checks import check_integer
+from palmette.checks import check_choice, check_integer
 from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
-from palmette.similarity import centred, likeness, linkages, to_distances
+from palmette.similarity import centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
-from palmette.sklearn._similarity import (
-    OF_SIMILARITIES,
-    bandwidth_of,
-    gamma_of,
-    similarity_of,
-    typical_bandwidth,
-)
+from palmette.sklearn._similarity import OF_SIMILARITIES, bandwidth_of, gamma_of, similarity_of
 
 __all__ = ["ModelClusterer"]
-
 
 _SIGNED = (Correlation, CorrelationClusters)
 
@@ -89,9 +80,8 @@ class ModelClusterer(Clusterer):
     def _maker(self) -> Any:
         if isinstance(self.model, str) and self.model in self._names:
             return self._names[self.model]
-        if isinstance(self.model, str) or not callable(self.model):
-            names = ", ".join(map(repr, self._names))
-            raise ValueError(f"model is {self.model!r}; give one of {names}, or a function that makes a model of X")
+        if not callable(self.model):
+            check_choice("model", self.model, self._names, ", or a function that makes a model of X")
         return self.model
 
     def _data(self, points: Floats, maker: Any) -> Floats:
@@ -112,7 +102,7 @@ class ModelClusterer(Clusterer):
         given = None if self.gamma is None else bandwidth_of(self.gamma)
         if not (isinstance(kind, str) and kind == "rbf"):
             return None
-        bandwidth = typical_bandwidth(points) if given is None else given
+        bandwidth = median_distance(distances(points)) if given is None else given
         self.gamma_ = gamma_of(bandwidth) if self.gamma is None else float(self.gamma)
         return bandwidth
 

@@ -1,19 +1,16 @@
 """What a parameter `similarity` stands for: a name, a function of all rows, or that X is the matrix itself."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.checks import check_matrix, check_positive
+from palmette.checks import check_choice, check_matrix, check_positive
 from palmette.models import Correlation, CorrelationClusters, Dasgupta
-from palmette.similarity import KINDS, distances, median_distance, of_points
+from palmette.similarity import KINDS, of_points
 
-__all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "similarity_of", "typical_bandwidth"]
-
+__all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "similarity_of"]
 
 OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
 
@@ -29,19 +26,8 @@ def similarity_of(points: Floats, kind: Any, bandwidth: float | None = None) -> 
         return check_matrix(kind(points), "the similarity that was returned")
     if isinstance(kind, str) and kind == "precomputed":
         return check_matrix(points, "the precomputed similarity")
-    if not isinstance(kind, str) or kind not in KINDS:
-        choices = ", ".join(map(repr, (*KINDS, "precomputed")))
-        raise ValueError(f"similarity is {kind!r}; give one of {choices}, or a function from (n, d) to (n, n)")
+    check_choice("similarity", kind, (*KINDS, "precomputed"), ", or a function from (n, d) to (n, n)")
     return check_matrix(of_points(points, kind, bandwidth), "similarity")
-
-
-def typical_bandwidth(points: Floats) -> float:
-    """The median distance of two rows that differ; 1 if none do.
-
-    >>> typical_bandwidth(np.array([[0.0], [2.0]]))
-    2.0
-    """
-    return median_distance(distances(points))
 
 
 def gamma_of(bandwidth: float) -> float:

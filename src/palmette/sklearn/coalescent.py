@@ -1,7 +1,5 @@
 """Coalescent histories as a clusterer of scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -85,16 +83,13 @@ class CoalescentClustering(HierarchyClusterer):
             self.log_joint_ = found.log_joint
             self._set_hierarchy(found.hierarchy)
         else:
-            self.posterior_ = self._draw(points)
+            options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
+            self.posterior_ = smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)
             self.log_evidence_ = self.posterior_.log_evidence
             self._set_hierarchy(self.posterior_.most_credible())
         if k is None:
             return flat_clusters(points, self.hierarchy_, self.process_, self.threshold)
         return self.hierarchy_.cut(k)
-
-    def _draw(self, points: Floats) -> Any:
-        options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
-        return smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)
 
     def _make_process(self, points: Floats) -> Process:
         if isinstance(self.process, Process):
@@ -120,7 +115,5 @@ class CoalescentClustering(HierarchyClusterer):
         draws = getattr(self, "posterior_", None)
         if draws is None:
             return super()._distances()
-        ages = np.zeros((self.n_leaves_, self.n_leaves_))
-        for history, weight in zip(draws, draws.weights, strict=True):
-            ages += weight * history.cophenetic()
-        return ages
+        weighted = zip(draws, draws.weights, strict=True)
+        return np.asarray(sum(weight * history.cophenetic() for history, weight in weighted))

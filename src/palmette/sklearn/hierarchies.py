@@ -1,7 +1,5 @@
 """The posterior over hierarchies as a clusterer of scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from palmette.array_types import Floats

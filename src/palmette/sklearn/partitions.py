@@ -1,7 +1,5 @@
 """The posterior over partitions as a clusterer of scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from palmette.array_types import Floats

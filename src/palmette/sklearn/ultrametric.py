@@ -1,13 +1,12 @@
 """Ultrametrics fitted by gradient descent as a clusterer of scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from palmette.array_types import Floats
+from palmette.checks import check_choice
 from palmette.partition import Partition
 from palmette.sklearn._base import HierarchyClusterer
 from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Triplet, fit
@@ -82,9 +81,7 @@ class UltrametricClustering(HierarchyClusterer):
     def _make_loss(self, graph: Graph, y: Any) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
-        if not isinstance(self.loss, str) or self.loss not in _NAMES:
-            names = ", ".join(map(repr, _NAMES))
-            raise ValueError(f"loss is {self.loss!r}; give one of {names}, or a palmette.ultrametric.Loss")
+        check_choice("loss", self.loss, _NAMES, ", or a palmette.ultrametric.Loss")
         unit = float(graph.weights.mean()) if graph.n_edges else 1.0
         unit = unit if unit > 0.0 else 1.0
         if self.loss == "dasgupta":

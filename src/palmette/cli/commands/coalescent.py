@@ -1,7 +1,5 @@
 """``palmette coalescent``: hierarchies with times, for tables with gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -44,11 +42,7 @@ _particle_options = stack(
         help="How the next event is drawn.",
     ),
     click.option(
-        "--leaf-variance",
-        type=float,
-        default=0.0,
-        show_default=True,
-        help="Of rows, in units of the rate (brownian).",
+        "--leaf-variance", type=float, default=0.0, show_default=True, help="Of rows, in units of the rate (brownian)."
     ),
     probability_options,
     draws_option(),
@@ -127,15 +121,8 @@ def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tup
     if len(points) > 2:
         process, _ = pal.coalescent.fit(points, process, labels=labels, progress=shown)
     try:
-        draws = pal.coalescent.smc(
-            points,
-            process,
-            options["particles"],
-            proposal=options["proposal"],
-            rng=options["seed"],
-            labels=labels,
-            progress=shown,
-        )
+        how = {"proposal": options["proposal"], "rng": options["seed"], "labels": labels, "progress": shown}
+        draws = pal.coalescent.smc(points, process, options["particles"], **how)
     except ValueError as problem:
         if "leaf_variance" not in str(problem):
             raise

@@ -1,7 +1,5 @@
 """``palmette demo``: the guided tour, and files to try the commands with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

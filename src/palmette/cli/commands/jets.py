@@ -1,9 +1,8 @@
 """``palmette jets simulate | infer | compare``."""
 
-from __future__ import annotations
-
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,17 +135,15 @@ def _run(path: Path, folder: Path | None, **options: Any) -> Any:
     if workers is not None and dask is not None:
         raise click.UsageError("give --workers or --dask, not both")
     options["by"] = options["by"] or None
-    law = {name: options.pop(name) for name in ("rate", "t_cut", "root_rate")}
-    law = {
-        **_law_of(path, options["by"], options["likelihood"]),
-        **{name: v for name, v in law.items() if v is not None},
-    }
+    given = {name: options.pop(name) for name in ("rate", "t_cut", "root_rate")}
+    law = _law_of(path, options["by"], options["likelihood"])
+    law |= {name: value for name, value in given.items() if value is not None}
     if "rate" not in law:
         raise click.UsageError(f"{path} does not say which law its jets follow; give --rate (and --t-cut)")
     return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
 
 
-def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, float]:
+def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, Any]:
     # What a simulated file says of itself.
     first = next(stream(path, 1, by=by), None)
     law = dict((first.law if first is not None else None) or {})
@@ -156,22 +153,20 @@ def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, float]:
 
 
 def _counts(results: Results) -> dict[str, Any]:
-    errors: dict[str, int] = {}
+    errors: Counter[str] = Counter()
     total = 0
     for part in results:
         total += part.num_rows
-        for error in part["error"].drop_null().to_pylist():
-            kind = error.partition(":")[0]
-            errors[kind] = errors.get(kind, 0) + 1
-    most = sorted(errors, key=lambda kind: -errors[kind])[:5]
-    return {"jets": total, "errors": sum(errors.values()), "first_errors": {kind: errors[kind] for kind in most}}
+        errors.update(error.partition(":")[0] for error in part["error"].drop_null().to_pylist())
+    return {"jets": total, "errors": errors.total(), "first_errors": dict(errors.most_common(5))}
 
 
 def _as_text(rows: list[Comparison]) -> str:
     heads = ("history", "jets", "behind the MAP", "impossible", "is the MAP", "true clusters", "is the truth")
     cells = [heads, *map(tuple, map(_cells, rows))]
     widths = [max(len(row[c]) for row in cells) for c in range(len(heads))]
-    return "\n".join("  ".join(_padded(row, widths)).rstrip() for row in cells)
+    layout = "  ".join(f"{{:{'>' if c else '<'}{width}}}" for c, width in enumerate(widths))
+    return "\n".join(layout.format(*row).rstrip() for row in cells)
 
 
 def _cells(row: Comparison) -> Iterator[str]:
@@ -181,8 +176,3 @@ def _cells(row: Comparison) -> Iterator[str]:
     yield f"{row.impossible:,}"
     for share in (row.is_map, row.true_clusters, row.is_true):
         yield "-" if math.isnan(share) else f"{share:.3f}"
-
-
-def _padded(row: tuple[str, ...], widths: list[int]) -> Iterator[str]:
-    for c, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        yield cell.rjust(width) if c else cell.ljust(width)

@@ -1,7 +1,5 @@
 """``palmette partitions``: the posterior over the flat clusterings of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

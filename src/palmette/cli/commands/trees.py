@@ -1,7 +1,5 @@
 """``palmette trees``: a file of trees as a distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any

@@ -88,12 +88,10 @@ def _graph(problem: Problem, neighbours: int) -> Any:
 
 
 def _loss(name: str) -> Any:
-    match name:
-        case "closest+size":
-            return pal.ultrametric.Closest() + pal.ultrametric.ClusterSize(top=10)
-        case "dasgupta":
-            return pal.ultrametric.Dasgupta()
-    return pal.ultrametric.Closest()
+    if name == "dasgupta":
+        return pal.ultrametric.Dasgupta()
+    closest = pal.ultrametric.Closest()
+    return closest if name == "closest" else closest + pal.ultrametric.ClusterSize(top=10)
 
 
 def _write(files: Files, hierarchy: pal.Hierarchy, flat: pal.Partition | None, problem: Problem) -> None:
@@ -101,8 +99,7 @@ def _write(files: Files, hierarchy: pal.Hierarchy, flat: pal.Partition | None, p
     files.write_table(("members", "size", "height"), _clusters(hierarchy))
     if flat is not None:
         files.write_membership(flat)
-    if files.plot is not None:
-        files.write_plot(pal.plot.dendrogram(hierarchy, classes=problem.leaves.classes))
+    files.write_plot(lambda: pal.plot.dendrogram(hierarchy, classes=problem.leaves.classes))
 
 
 def _clusters(hierarchy: pal.Hierarchy) -> Iterator[tuple[tuple[str, ...], int, float]]:
@@ -112,10 +109,7 @@ def _clusters(hierarchy: pal.Hierarchy) -> Iterator[tuple[tuple[str, ...], int, 
 
 
 def _result(file: str, problem: Problem, fitted: Any, flat: pal.Partition | None, loss: str) -> dict[str, Any]:
-    clusters = [
-        {"members": list(members), "size": size, "height": height}
-        for members, size, height in _clusters(fitted.hierarchy)
-    ]
+    clusters = [{"members": list(m), "size": size, "height": height} for m, size, height in _clusters(fitted.hierarchy)]
     return {
         **results.heading("ultrametric", file, problem.leaves),
         "exact": False,

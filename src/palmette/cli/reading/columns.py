@@ -1,7 +1,5 @@
 """What the columns of a table are: labels, classes, numbers; and matrices between leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -54,7 +52,8 @@ def choose_columns(
     if label is not None:
         label_at: int | None = _find(table, label, "--label")
     else:
-        label_at = 0 if class_at != 0 and 0 not in dropped and _is_text(table, 0) else None
+        is_text = any(not is_number(row[0]) and not is_missing(row[0]) for row in table.rows)
+        label_at = 0 if class_at != 0 and 0 not in dropped and is_text else None
     if label_at is not None and label_at == class_at:
         raise ValueError(f"{table.name(label_at)} of {table.source} is given as --label and as --class; name two")
     numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, *dropped}]
@@ -82,10 +81,6 @@ def _find(table: TextTable, wanted: str, option: str) -> int:
     shown = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
     there = f"its columns are {shown}" if names else "it has no names of columns"
     raise ValueError(f"{option} {wanted}: {table.source} has no such column; {there}, or 1 to {table.n_columns}")
-
-
-def _is_text(table: TextTable, column: int) -> bool:
-    return any(not is_number(row[column]) and not is_missing(row[column]) for row in table.rows)
 
 
 def _labels(table: TextTable, column: int | None) -> tuple[str, ...]:
@@ -128,21 +123,16 @@ def _number(table: TextTable, row: int, column: int, cell: str) -> float:
         return np.nan
     where = f"{table.source}, {table.places[row]}, {table.name(column)}"
     if not is_number(cell):
-        hint = "write a decimal point" if is_number(cell.replace(",", ".")) else _column_hint(table, column)
-        raise ValueError(f"{where}: {_shown(cell)} is not a number; {hint}")
+        name = repr(table.columns[column] if table.columns else str(column + 1))
+        hint = f"a column of words can be named as --label {name} or --class {name}, or left out with --ignore {name}"
+        if is_number(cell.replace(",", ".")):
+            hint = "write a decimal point"
+        shown = cell if len(cell) <= 40 else cell[:39] + "…"
+        raise ValueError(f"{where}: {shown!r} is not a number; {hint}")
     value = float(cell)
     if not np.isfinite(value):
         raise ValueError(f"{where}: {cell.strip()} is not finite; give a finite number, or leave the cell empty")
     return value
-
-
-def _column_hint(table: TextTable, column: int) -> str:
-    name = table.columns[column] if table.columns else str(column + 1)
-    return f"a column of words can be named as --label {name!r} or --class {name!r}, or left out with --ignore {name!r}"
-
-
-def _shown(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else cell[:39] + "…")
 
 
 def as_matrix(leaves: Leaves, kind: str) -> Leaves:

@@ -1,7 +1,5 @@
 """From a file and options to a model: which columns, which similarity, which temperature."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

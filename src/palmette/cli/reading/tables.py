@@ -1,7 +1,5 @@
 """Tables as people keep them: CSV, TSV and Parquet files, or standard input, as cells of text."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from dataclasses import dataclass
@@ -145,8 +143,9 @@ def _text_rows(text: str, name: str, delimiter: str | None) -> tuple[list[list[s
     for row, place in zip(rows, places, strict=True):
         if len(row) != len(rows[0]):
             shown = {"\t": "tab", " ": "space"}.get(chosen, chosen)
+            cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
             raise ValueError(
-                f"{name}, {place} has {_count(len(row), 'cell')} and {places[0]} has {len(rows[0])} "
+                f"{name}, {place} has {cells} and {places[0]} has {len(rows[0])} "
                 f"(cells are divided by {shown!r}; --delimiter changes that)"
             )
     return rows, places
@@ -169,11 +168,11 @@ def _has_header(rows: list[list[str]], given: bool | None, square: bool, name: s
     first = [_kind(cell) for cell in rows[0]]
     if "number" not in first:
         return True
-    if "text" not in first:
-        return square and _is_extra(rows)
     if square:
         return _is_extra(rows)
-    if len(rows) > 1 and any(_differ(a, _kind(b)) for a, b in zip(first, rows[1], strict=True)):
+    if "text" not in first:
+        return False
+    if len(rows) > 1 and any({a, _kind(b)} == {"text", "number"} for a, b in zip(first, rows[1], strict=True)):
         return True
     raise ValueError(
         f"the first row of {name} holds words and numbers; say whether it is a row of names (--header) or of data "
@@ -191,11 +190,3 @@ def _kind(cell: str) -> str:
     if is_missing(cell):
         return "missing"
     return "number" if is_number(cell) else "text"
-
-
-def _differ(one: str, two: str) -> bool:
-    return {one, two} == {"text", "number"}
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"

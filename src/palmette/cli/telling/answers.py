@@ -1,7 +1,5 @@
 """A posterior over hierarchies or partitions, told to a person, to a program and to files."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,8 +43,7 @@ class Answers(ABC):
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
         """The most probable clusterings and their log-probabilities."""
-        found: list[tuple[Any, Any]] = self.posterior.best(self.options["best"])
-        return found
+        return list(self.posterior.best(self.options["best"]))
 
     @cached_property
     def consensus(self) -> Any:
@@ -64,14 +61,13 @@ class Answers(ABC):
         return self.posterior.sample(default if wanted is None else wanted, rng=self.options["seed"])
 
     def _write(self, command: str) -> None:
-        things = self.things or command.capitalize()
         self.files.write_table(("members", "size", "probability"), self.clusters)
         self._write_own(self.files)
         if self.files.report is not None:
             pal.report.write(
                 self._reported(),
                 self.files.report,
-                title=f"{things} of {self.leaves.table.source}",
+                title=f"{self.things or command.capitalize()} of {self.leaves.table.source}",
                 classes=self.leaves.classes,
                 seed=self.options["seed"],
                 command=str(click.get_current_context().meta.get(COMMAND_LINE, "palmette")),
@@ -154,10 +150,8 @@ class HierarchyAnswers(Answers):
     def _write_own(self, files: Files) -> None:
         best = self.best[0][0]
         files.write_newick(best)
-        if files.nexus is not None:
-            files.write_nexus(self.draws(NEXUS_DRAWS))
-        if files.plot is not None:
-            files.write_plot(pal.plot.dendrogram(best, classes=self.leaves.classes))
+        files.write_nexus(lambda: self.draws(NEXUS_DRAWS))
+        files.write_plot(lambda: pal.plot.dendrogram(best, classes=self.leaves.classes))
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_hierarchy(title, found, self.leaves.classes)
@@ -183,8 +177,7 @@ class PartitionAnswers(Answers):
 
     def _write_own(self, files: Files) -> None:
         files.write_membership(self.best[0][0])
-        if files.plot is not None:
-            files.write_plot(pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
+        files.write_plot(lambda: pal.plot.affinities_and_coclustering(self.posterior.model, self.posterior))
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_partition(title, found, self.posterior, self.leaves.classes)

@@ -54,22 +54,17 @@ def infer_partitions(
 
 def _infer(model: Any, likeness: Floats, options: dict[str, Any], instead: str, **more: Any) -> Any:
     # Says why if it is not over everything: before the work begins if that is known by then.
-    reason = _too_many(model.n_leaves, options["exact_leaves"])
-    if reason is not None:
+    n, most = model.n_leaves, options["exact_leaves"]
+    if n > most:
+        reason = f"{n:,} leaves are more than the {most} up to which everything is summed over"
         note(f"{reason}; going on with {instead}.", options["quiet"])
     given = pal.similarity.linkages(likeness, model.labels)
     limits = {name: options[name] for name in ("exact_leaves", "max_memory", "perplexity")}
     shown = progress(options["quiet"])
     posterior = pal.search.posterior(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
-    if reason is None and not posterior.is_exact:
+    if n <= most and not posterior.is_exact:
         note(f"{_too_large(model, options['max_memory'])}; going on with {instead}.", options["quiet"])
     return posterior
-
-
-def _too_many(n: int, most: int) -> str | None:
-    if n <= most:
-        return None
-    return f"{n:,} leaves are more than the {most} up to which everything is summed over"
 
 
 def _too_large(model: Any, max_memory: int | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from palmette._extras import require
 __all__ = ["Files", "with_support"]
 
 _ENDINGS = {
-    "table": (".csv", ".tsv", ".json", ".parquet"),
-    "membership": (".csv", ".tsv", ".json", ".parquet"),
+    **dict.fromkeys(("table", "membership"), (".csv", ".tsv", ".json", ".parquet")),
     "plot": (".png", ".svg", ".pdf"),
     "report": (".html", ".htm"),
 }
@@ -62,10 +61,10 @@ class Files:
         if self.newick is not None:
             Path(self.newick).write_text(hierarchy.to_newick() + "\n", encoding="utf-8")
 
-    def write_nexus(self, draws: Iterable[pal.Hierarchy]) -> None:
-        """Many hierarchies."""
+    def write_nexus(self, draw: Callable[[], Iterable[pal.Hierarchy]]) -> None:
+        """Many hierarchies, drawn if they are wanted."""
         if self.nexus is not None:
-            pal.interop.write_nexus(draws, Path(self.nexus))
+            pal.interop.write_nexus(draw(), Path(self.nexus))
 
     def write_table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Rows of clusters; members are joined by "; " in text, and a list in JSON and Parquet."""
@@ -78,9 +77,10 @@ class Files:
             rows = zip(partition.labels, (partition.membership + 1).tolist(), strict=True)
             _write_rows(Path(self.membership), ("label", "cluster"), rows)
 
-    def write_plot(self, drawn: Any) -> None:
-        """What a function of `palmette.plot` returned: Axes, or a Figure."""
+    def write_plot(self, draw: Callable[[], Any]) -> None:
+        """What a function of `palmette.plot` returns, if it is wanted: Axes, or a Figure."""
         if self.plot is not None:
+            drawn = draw()
             figure = getattr(drawn, "figure", drawn)
             figure.savefig(self.plot, dpi=150, bbox_inches="tight")
             require("matplotlib.pyplot", "plot").close(figure)

@@ -32,13 +32,10 @@ def heading(command: str, source: str, leaves: Leaves) -> dict[str, Any]:
 
 def numbers(posterior: Any) -> dict[str, Any]:
     """The posterior in a few numbers; `exact` says whether the sums are over everything."""
-    trellis: dict[str, Any] = {"kind": "full"}
-    if not posterior.is_exact:
-        chosen: Any = posterior.trellis
-        trellis = {"kind": "sparse", "n_clusters": chosen.n_clusters}
+    chosen = None if posterior.is_exact else posterior.trellis
     return {
         "exact": posterior.is_exact,
-        "trellis": trellis,
+        "trellis": {"kind": "full"} if chosen is None else {"kind": "sparse", "n_clusters": chosen.n_clusters},
         "log_partition": posterior.log_partition,
         "entropy": posterior.entropy,
         "perplexity": math.exp(posterior.entropy) if posterior.entropy < 700 else None,
@@ -50,10 +47,7 @@ def clustering(found: pal.Hierarchy | pal.Partition, log_prob: float | None = No
     if isinstance(found, pal.Hierarchy):
         known: dict[str, Any] = {"newick": found.to_newick()}
     else:
-        known = {
-            "membership": found.membership.tolist(),
-            "clusters": [list(members) for members in found.named_clusters()],
-        }
+        known = {"membership": found.membership.tolist(), "clusters": list(map(list, found.named_clusters()))}
     return known if log_prob is None else {**known, "log_prob": log_prob, "probability": math.exp(log_prob)}
 
 

@@ -33,10 +33,6 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size((100, 24)).columns, 60), 140)
 
 
-def _head(title: str) -> None:
-    click.echo(f"\n{title}")
-
-
 def facts(*lines: str) -> None:
     """Plain lines, wrapped."""
     for line in lines:
@@ -45,8 +41,9 @@ def facts(*lines: str) -> None:
 
 def in_numbers(posterior: Any, things: str) -> str:
     """How many there are, log Z, and the perplexity, in words."""
-    kind = f"all {posterior.count:,}" if posterior.is_exact else f"{_short(posterior.count)} chosen"
-    bound = "" if posterior.is_exact else " (a lower bound)"
+    kind, bound = f"all {posterior.count:,}", ""
+    if not posterior.is_exact:
+        kind, bound = f"{_short(posterior.count)} chosen", " (a lower bound)"
     return f"log Z = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
 
 
@@ -70,7 +67,7 @@ def _large(entropy: float) -> str:
 
 def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] | None) -> None:
     """A hierarchy with its support."""
-    _head(title)
+    click.echo(f"\n{title}")
     # Rounded, so that 0.905 reads 0.91 also where a sum has missed it by a hair.
     support = None if hierarchy.support is None else hierarchy.support.round(6).tolist()
     click.echo(dendrogram(hierarchy, support, classes=classes, width=_width()))
@@ -78,7 +75,7 @@ def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] |
 
 def say_clusters(title: str, rows: Sequence[Any]) -> None:
     """The most probable clusters, with bars."""
-    _head(title)
+    click.echo(f"\n{title}")
     for row in rows[:_SHOWN]:
         click.echo(f"  {row.probability:.3f}  {bar(row.probability)}  {cluster_text(row.members, _width() - 30)}")
     if len(rows) > _SHOWN:
@@ -89,31 +86,27 @@ def say_clusters(title: str, rows: Sequence[Any]) -> None:
 
 def say_alternatives(title: str, best: Sequence[tuple[Any, float]]) -> None:
     """The best ones, each with what it has and the first has not."""
-    _head(title)
+    click.echo(f"\n{title}")
     first = set(best[0][0].clusters())
     for number, (found, log_prob) in enumerate(best, start=1):
         new = [_named(found, cluster) for cluster in found.clusters() if cluster not in first]
-        words = "the one above" if number == 1 else f"has {_some(new)}"
+        more = f" and {len(new) - 3} other new clusters" if len(new) > 3 else ""
+        words = "the one above" if number == 1 else f"has {', '.join(new[:3])}{more}"
         line = f"  {number:>2}  {percent(math.exp(log_prob)):>8}  {words}"
         click.echo(textwrap.fill(line, _width(), subsequent_indent=" " * 16, break_on_hyphens=False))
 
 
-def _some(clusters: list[str]) -> str:
-    return ", ".join(clusters[:3]) + (f" and {len(clusters) - 3} other new clusters" if len(clusters) > 3 else "")
-
-
-def _named(found: Any, cluster: Iterable[int]) -> str:
-    return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], 50)
+def _named(found: Any, cluster: Iterable[int], width: int = 50) -> str:
+    return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], width)
 
 
 def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str] | None) -> None:
     """The clusters of a partition, each with its probability."""
-    _head(title)
-    clusters = sorted(partition.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
+    click.echo(f"\n{title}")
+    clusters = partition.clusters_by_size()
     for cluster in clusters[:40]:
         kinds = sorted({classes[leaf] for leaf in cluster}) if classes else []
-        named = cluster_text([partition.labels[leaf] for leaf in sorted(cluster)], _width() - 30)
-        probability = posterior.cluster_probability(cluster)
+        named, probability = _named(partition, cluster, _width() - 30), posterior.cluster_probability(cluster)
         click.echo(f"  {probability:.3f}  {named}{'  [' + ', '.join(kinds) + ']' if kinds else ''}")
     if len(clusters) > 40:
         click.echo(f"  … and {len(clusters) - 40:,} more (--membership writes all of them)")
@@ -121,14 +114,14 @@ def say_partition(title: str, partition: pal.Partition, posterior: Any, classes:
 
 def say_clusters_of(title: str, partition: pal.Partition) -> None:
     """The clusters of a partition, by size."""
-    _head(title)
-    for members in sorted(partition.named_clusters(), key=len, reverse=True)[:40]:
-        click.echo(f"  {cluster_text(members, _width() - 10)}")
+    click.echo(f"\n{title}")
+    for cluster in partition.clusters_by_size()[:40]:
+        click.echo(f"  {_named(partition, cluster, _width() - 10)}")
 
 
 def say_how_many(posterior: pal.PartitionPosterior) -> None:
     """How many clusters there are."""
-    _head("How many clusters?")
+    click.echo("\nHow many clusters?")
     for k, probability in enumerate(posterior.n_clusters_probabilities()):
         if probability >= 0.01:
             click.echo(f"  {k:>3}  {probability:.3f}  {bar(float(probability))}")

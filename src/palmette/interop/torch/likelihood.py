@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._extras import require
+from palmette.array_types import Floats
 from palmette.checks import check_beta, check_choice
 from palmette.hierarchy import Hierarchy
 from palmette.interop.torch.statistics import LINEAR_MODELS, LinearModel
@@ -101,9 +101,6 @@ class _Problem(NamedTuple):
         scale = beta if isinstance(beta, torch.Tensor) else torch.tensor(check_beta(beta), dtype=torch.float64)
         return cls(similarity.to(**double), scale.to(**double).reshape(()), LINEAR_MODELS[model], names, options)
 
-    def posterior(self, w: npt.NDArray[np.float64]) -> Any:
-        return self.model.posterior(w, self.beta.item(), self.labels, self.options)
-
     def log_partitions(self) -> Any:
         torch = require("torch", "torch")
         shape = self.similarity.shape
@@ -137,7 +134,7 @@ def _log_partition() -> Any:
 
     def forward(ctx: Any, similarity: Any, beta: Any, problem: _Problem) -> Any:
         w = _symmetric(similarity.detach().numpy())
-        posterior = problem.posterior(w)
+        posterior = problem.model.posterior(w, problem.beta.item(), problem.labels, problem.options)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(similarity, beta)
             ctx.kept = (problem.model, posterior, w)
@@ -169,12 +166,11 @@ def _gradient() -> Any:
 
 
 def _function(torch: Any, name: str, forward: Any, backward: Any) -> Any:
-    return type(
-        name, (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    )
+    passes = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(name, (torch.autograd.Function,), passes)
 
 
-def _symmetric(s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _symmetric(s: Floats) -> Floats:
     w = (s + np.swapaxes(s, -2, -1)) / 2
     w[..., np.arange(s.shape[-1]), np.arange(s.shape[-1])] = 0.0
     return w

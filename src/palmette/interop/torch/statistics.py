@@ -5,11 +5,8 @@
 x is a hierarchy or a partition. What t is, and how its exact expectation is asked for, is all that tells models apart.
 """
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,85 +20,71 @@ from palmette.posterior.partitions import PartitionPosterior
 __all__ = ["LINEAR_MODELS", "LinearModel"]
 
 
-class LinearModel(ABC):
+def _as_counted(counts: Floats, w: Floats) -> Floats:
+    return np.broadcast_to(counts, w.shape)
+
+
+class LinearModel(NamedTuple):
     """t_ij of one clustering, and its expectation under the posterior; both (n, n), symmetric, 0 on the diagonal."""
 
-    clustering: ClassVar[Any]  #: what is clustered into: Hierarchy or Partition
-    _model: ClassVar[Any]
-    _posterior: ClassVar[Any] = HierarchyPosterior
+    clustering: Any  #: what is clustered into: Hierarchy or Partition
+    make: Any  #: the model of w and β
+    infer: Any  #: the posterior of the model
+    expected_counts: Callable[[Any], Floats]  #: of a posterior: what is counted for each pair
+    counts: Callable[[Any], Floats]  #: of a clustering
+    slopes: Callable[[Floats, Floats], Floats] = _as_counted  #: t, of the counts and w
 
     def posterior(self, w: Floats, beta: float, labels: Sequence[str] | None, options: dict[str, Any]) -> Any:
         """The posterior of the matrix w."""
-        return self._posterior(self._model(w, beta, labels=labels), **options)
+        return self.infer(self.make(w, beta, labels=labels), **options)
 
     def expected(self, posterior: Any, w: Floats) -> Floats:
         """E[t]."""
-        return _hollow(self._slopes(self._expected(posterior), w))
+        return _hollow(self.slopes(self.expected_counts(posterior), w))
 
     def observed(self, clustering: Any, w: Floats) -> Floats:
         """t of a clustering whose leaves are the rows of w, which may be a batch (…, n, n)."""
-        return _hollow(self._slopes(self._observed(clustering), w))
-
-    def _slopes(self, counts: Floats, w: Floats) -> Floats:
-        # t, of what is counted for each pair.
-        return np.broadcast_to(counts, w.shape)
-
-    @abstractmethod
-    def _expected(self, posterior: Any) -> Floats: ...
-    @abstractmethod
-    def _observed(self, clustering: Any) -> Floats: ...
-
-
-class _Dasgupta(LinearModel):
-    # t = −|lca(i, j)|
-    clustering = Hierarchy
-    _model = Dasgupta
-
-    def _expected(self, posterior: HierarchyPosterior) -> Floats:
-        return -posterior.expected_lca_size()
-
-    def _observed(self, clustering: Hierarchy) -> Floats:
-        return -clustering.lca_size().astype(np.float64)
-
-
-class _Correlation(LinearModel):
-    # t = depth of lca(i, j) where w < 0, −1 where w > 0. At 0 there is a kink: 0 lies between the two slopes.
-    clustering = Hierarchy
-    _model = Correlation
-
-    def _slopes(self, counts: Floats, w: Floats) -> Floats:
-        return np.where(w < 0.0, counts, np.where(w > 0.0, -1.0, 0.0))
-
-    def _expected(self, posterior: HierarchyPosterior) -> Floats:
-        return posterior.expected_lca_depth()
-
-    def _observed(self, clustering: Hierarchy) -> Floats:
-        depths = np.zeros(clustering.n_nodes)
-        for node in range(clustering.n_nodes - 2, -1, -1):
-            depths[node] = depths[clustering.parents[node]] + 1.0
-        leaves = np.arange(clustering.n_leaves)
-        return np.asarray(depths[clustering.lca(leaves[:, None], leaves)])
-
-
-class _CorrelationClusters(LinearModel):
-    # t = 1 where i and j are together
-    clustering = Partition
-    _model = CorrelationClusters
-    _posterior = PartitionPosterior
-
-    def _expected(self, posterior: PartitionPosterior) -> Floats:
-        return posterior.coclustering()
-
-    def _observed(self, clustering: Partition) -> Floats:
-        return np.asarray(clustering.membership[:, None] == clustering.membership, dtype=np.float64)
+        return _hollow(self.slopes(self.counts(clustering), w))
 
 
 def _hollow(t: Floats) -> Floats:
     return np.where(np.eye(t.shape[-1], dtype=np.bool_), 0.0, t)
 
 
+def _depths_where_repelled(depths: Floats, w: Floats) -> Floats:
+    # At 0 there is a kink: 0 lies between the two slopes.
+    return np.where(w < 0.0, depths, np.where(w > 0.0, -1.0, 0.0))
+
+
+def _lca_depths(hierarchy: Hierarchy) -> Floats:
+    depths = np.zeros(hierarchy.n_nodes)
+    for node in range(hierarchy.n_nodes - 2, -1, -1):
+        depths[node] = depths[hierarchy.parents[node]] + 1.0
+    leaves = np.arange(hierarchy.n_leaves)
+    return np.asarray(depths[hierarchy.lca(leaves[:, None], leaves)])
+
+
 LINEAR_MODELS: dict[str, LinearModel] = {
-    "dasgupta": _Dasgupta(),
-    "correlation": _Correlation(),
-    "correlation-clusters": _CorrelationClusters(),
+    "dasgupta": LinearModel(  # t = −|lca(i, j)|
+        Hierarchy,
+        Dasgupta,
+        HierarchyPosterior,
+        expected_counts=lambda posterior: -posterior.expected_lca_size(),
+        counts=lambda hierarchy: -hierarchy.lca_size().astype(np.float64),
+    ),
+    "correlation": LinearModel(  # t = depth of lca(i, j) where w < 0, −1 where w > 0
+        Hierarchy,
+        Correlation,
+        HierarchyPosterior,
+        expected_counts=HierarchyPosterior.expected_lca_depth,
+        counts=_lca_depths,
+        slopes=_depths_where_repelled,
+    ),
+    "correlation-clusters": LinearModel(  # t = 1 where i and j are together
+        Partition,
+        CorrelationClusters,
+        PartitionPosterior,
+        expected_counts=PartitionPosterior.coclustering,
+        counts=lambda partition: (partition.membership[:, None] == partition.membership).astype(np.float64),
+    ),
 }
