@@ -11,7 +11,7 @@ import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any, TypeAlias, TypeVar
 
 from palmette._extras import require
@@ -62,7 +62,7 @@ class _Pool:
         if engine is None:
             return _Here(), 1
         if isinstance(engine, int) and not isinstance(engine, bool) and engine >= 1:
-            return self._entered(_own_pool(engine)), _AHEAD * engine
+            return self._stack.enter_context(_own_pool(engine)), _AHEAD * engine
         if isinstance(engine, Executor):
             return engine, _AHEAD * getattr(engine, "_max_workers", _UNKNOWN_WORKERS)
         client = _dask_client(engine, self._stack) if isinstance(engine, str) or hasattr(engine, "scheduler") else None
@@ -73,9 +73,6 @@ class _Pool:
             )
         threads = sum(client.nthreads().values())
         return client.get_executor(pure=False), _AHEAD * max(threads, _UNKNOWN_WORKERS)
-
-    def _entered(self, pool: AbstractContextManager[Executor]) -> Executor:
-        return self._stack.enter_context(pool)
 
     def replace(self) -> None:
         """After a worker died: a new pool if the old one was ours, and this process if it was not."""
@@ -103,8 +100,8 @@ def unordered(
         try:
             while True:
                 while len(running) < pool.n_in_flight and (following := again.pop() if again else next(waiting, None)):
-                    _submit(pool, work, following, running, again)
-                if not running and not again:
+                    running[_submitted(pool.executor, work, following[1])] = following
+                if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     number, item = running.pop(future)
@@ -121,16 +118,12 @@ def unordered(
                 future.cancel()
 
 
-def _submit(
-    pool: _Pool,
-    work: Callable[[Item], Any],
-    numbered: tuple[int, Item],
-    running: dict[Future[Any], tuple[int, Item]],
-    again: list[tuple[int, Item]],
-) -> None:
+def _submitted(executor: Executor, work: Callable[[Item], Any], item: Item) -> Future[Any]:
     try:
-        running[pool.executor.submit(work, numbered[1])] = numbered
-    except BrokenExecutor:
-        again += [numbered, *running.values()]
-        running.clear()
-        pool.replace()
+        return executor.submit(work, item)
+    except BrokenExecutor as error:  # told with the result, like that of a worker which dies later
+        return _Here().submit(_raise, error)
+
+
+def _raise(error: Exception) -> None:
+    raise error

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from palmette._jit import specialise
 from palmette.array_types import Floats
-from palmette.checks import check_points
+from palmette.checks import check_number, check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.joint import evaluate_events
 from palmette.coalescent.process import Prepared, Process, check_process
@@ -27,7 +27,6 @@ from palmette.partition import Partition
 from palmette.search.bayesian import first_clusters
 
 __all__ = ["flat_clusters", "log_ratios"]
-
 
 log_root: Any = None  # a process's, put in by `specialise`
 
@@ -44,9 +43,7 @@ def flat_clusters(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process, thre
     >>> flat_clusters(x, history, IndependentSites(1.0, [[0.5, 0.5]] * 4))
     Partition([0, 0, 1])
     """
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.integer | np.floating):
-        raise TypeError(f"threshold must be a number, not {threshold!r}")
-    if np.isnan(threshold):
+    if np.isnan(check_number("threshold", threshold)):
         raise ValueError("threshold is NaN; give a number, 0 for as likely together as apart")
     return first_clusters(hierarchy, log_ratios(x, hierarchy, process) > threshold)
 

@@ -7,7 +7,7 @@ lineages meet. With m lineages left, any two of them meet at rate 1, so the next
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,7 @@ from palmette.hierarchy import Hierarchy
 __all__ = ["Events", "ages_of", "branch_lengths", "evaluate_events"]
 __all__ += ["log_joint", "log_likelihood", "log_prior", "total_log"]
 
-
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-join: Any = None
-log_root: Any = None
+meet = log_z = join = log_root = cast(Any, None)  # a process's, put in by `specialise`
 
 _ROUNDING = 1e-9  # of the age of the root: what text formats and sums of branch lengths leave
 

@@ -23,7 +23,6 @@ from palmette.hierarchy import Hierarchy
 
 __all__ = ["BothSides", "both_sides"]
 
-
 join: Any = None  # a process's, put in by `specialise`
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,8 @@ from palmette.hierarchy import Hierarchy
 
 __all__ = ["Placement", "place"]
 
-
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-join: Any = None
-log_root: Any = None
-log_density: Any = None
-climb: Any = None
-find_window: Any = None
-integrate: Any = None
-measure: Any = None
+# A process's functions and ours for it, put in by `specialise`.
+meet = log_z = join = log_root = log_density = climb = find_window = integrate = measure = cast(Any, None)
 
 _LOG_2 = math.log(2)
 _STEP = 4 * _LOG_2  # of the coarse grid in log age

@@ -26,7 +26,6 @@ from palmette.numeric import exponential
 
 __all__ = ["IndependentSites"]
 
-
 _SMALLEST = 1e-100  # of the probability of a state that was seen: its inverse is squared
 
 

@@ -14,7 +14,6 @@ from palmette.posterior.tables import Table
 
 __all__ = ["Comparison", "compare"]
 
-
 _SAME = 1e-9  # log potentials that are closer are the same number, summed in another order
 
 

@@ -20,7 +20,6 @@ from palmette.ultrametric.kd_tree import check_coordinates
 
 __all__ = ["Graph"]
 
-
 _MOST = 2**31 - 1  # vertices and edges are numbered by 32 bits
 _LARGEST = 1e150  # squares of larger weights overflow
 

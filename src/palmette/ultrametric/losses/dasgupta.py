@@ -15,7 +15,7 @@ straight runs, at most log₂ N of them, though single linkage makes trees that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from palmette.ultrametric.subdominant import Subdominant
 
 __all__ = ["Dasgupta", "soft_sizes"]
 
-
-shares: Any = None  # ℓ(a − b) and ℓ(b − a) from two levels, put in by `specialise`
-run: Any = None
+shares = run = cast(Any, None)  # put in by `specialise`: ℓ(a − b) and ℓ(b − a) from two levels; their sums over a run
 
 _WIDEST = 1200.0  # slope times range of altitudes up to which exponentials neither overflow nor vanish
 
