@@ -73,10 +73,7 @@ class Brownian(Process):
     predict_entries, draw_entries = predict_numbers, draw_numbers
 
     def __init__(
-        self,
-        rate: npt.ArrayLike = 1.0,
-        root: Gaussian | Literal["flat"] = "flat",
-        leaf_variance: float = 0.0,
+        self, rate: npt.ArrayLike = 1.0, root: Gaussian | Literal["flat"] = "flat", leaf_variance: float = 0.0
     ) -> None:
         self.rate = _check_rate(rate)
         if not (isinstance(root, Gaussian) or root == "flat"):

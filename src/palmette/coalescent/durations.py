@@ -16,14 +16,7 @@ import numpy as np
 from palmette._jit import inline, specialise_called, specialise_inline
 from palmette.numeric import unit_draw
 
-__all__ = [
-    "best_length_from",
-    "log_integral_from",
-    "log_survival_from",
-    "no_root",
-    "propose_length_from",
-    "stream_key",
-]
+__all__ = ["best_length_from", "log_integral_from", "log_survival_from", "no_root", "propose_length_from", "stream_key"]
 
 # A process's functions and ours for it, put in by `specialise`.
 log_z = slopes = longest = log_density = climb = find_window = fall_through = line_through = cast(Any, None)

@@ -50,9 +50,7 @@ class IndependentSites(Process):
     predict_entries, draw_entries = predict_states, draw_states
 
     def __init__(
-        self,
-        rate: npt.ArrayLike = 1.0,
-        equilibrium: Sequence[npt.ArrayLike] | Literal["empirical"] = "empirical",
+        self, rate: npt.ArrayLike = 1.0, equilibrium: Sequence[npt.ArrayLike] | Literal["empirical"] = "empirical"
     ) -> None:
         self.rate = _check_rate(rate)
         self.equilibrium = _check_equilibrium(equilibrium)
