@@ -100,8 +100,8 @@ def unordered(
         try:
             while True:
                 while len(running) < pool.n_in_flight and (following := again.pop() if again else next(waiting, None)):
-                    running[_submitted(pool.executor, work, following[1])] = following
-                if not running:
+                    _submit(pool, work, following, running, again)
+                if not running and not again:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     number, item = running.pop(future)
@@ -118,12 +118,16 @@ def unordered(
                 future.cancel()
 
 
-def _submitted(executor: Executor, work: Callable[[Item], Any], item: Item) -> Future[Any]:
+def _submit(
+    pool: _Pool,
+    work: Callable[[Item], Any],
+    numbered: tuple[int, Item],
+    running: dict[Future[Any], tuple[int, Item]],
+    again: list[tuple[int, Item]],
+) -> None:
     try:
-        return executor.submit(work, item)
-    except BrokenExecutor as error:  # told with the result, like that of a worker which dies later
-        return _Here().submit(_raise, error)
-
-
-def _raise(error: Exception) -> None:
-    raise error
+        running[pool.executor.submit(work, numbered[1])] = numbered
+    except BrokenExecutor:
+        again += [numbered, *running.values()]
+        running.clear()
+        pool.replace()

@@ -1,6 +1,6 @@
 """Where a new row joins a history: one integral over the age of the meeting for each branch.
 
-The state at any point of a branch is the join of the messages from below and from outside (see `outside`), so how
+The state at any point of a branch is the join of the messages from below and from outside (see `BothSides`), so how
 likely the new row is there is one more meeting. Integrals are in log age, in pieces that end at events.
 """
 
@@ -17,8 +17,7 @@ import numpy.typing as npt
 from palmette._jit import inline, specialise, specialise_called
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import evaluate_events, log_likelihood, total_log
-from palmette.coalescent.outside import both_sides
+from palmette.coalescent.joint import both_sides, evaluate_events, log_likelihood, total_log
 from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 

@@ -21,7 +21,6 @@ __all__ = ["Jet", "Jets"]
 Ids = Mapping[str, npt.NDArray[Any]]
 
 _COLUMNS = "(E, px, py, pz)"
-_NO_TRUTH = "the true splits are not known: these jets came without `children`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Jet:
     def hierarchy(self) -> Hierarchy:
         """The true hierarchy."""
         if self.children is None:
-            raise ValueError(_NO_TRUTH)
+            raise ValueError("the true splits are not known: these jets came without `children`")
         return Hierarchy.from_merges(self.children)
 
 
