@@ -11,7 +11,7 @@ import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any, TypeAlias, TypeVar
 
 from palmette._extras import require
@@ -62,7 +62,7 @@ class _Pool:
         if engine is None:
             return _Here(), 1
         if isinstance(engine, int) and not isinstance(engine, bool) and engine >= 1:
-            return self._entered(_own_pool(engine)), _AHEAD * engine
+            return self._stack.enter_context(_own_pool(engine)), _AHEAD * engine
         if isinstance(engine, Executor):
             return engine, _AHEAD * getattr(engine, "_max_workers", _UNKNOWN_WORKERS)
         client = _dask_client(engine, self._stack) if isinstance(engine, str) or hasattr(engine, "scheduler") else None
@@ -73,9 +73,6 @@ class _Pool:
             )
         threads = sum(client.nthreads().values())
         return client.get_executor(pure=False), _AHEAD * max(threads, _UNKNOWN_WORKERS)
-
-    def _entered(self, pool: AbstractContextManager[Executor]) -> Executor:
-        return self._stack.enter_context(pool)
 
     def replace(self) -> None:
         """After a worker died: a new pool if the old one was ours, and this process if it was not."""

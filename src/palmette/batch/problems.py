@@ -59,7 +59,7 @@ class Problems:
         edges = _check_offsets(offsets)
         sizes = np.diff(edges)
         n_problems, total = len(sizes), int(edges[-1])
-        width, depth = model.additive.shape[1], len(model.pairwise)
+        width, n_pairs = model.additive.shape[1], len(model.pairwise) * int((sizes**2).sum())
         own = model.theta if theta is None else np.asarray(theta, dtype=np.float64)
         own = own[None, :] if own.ndim == 1 else own
         m = len(model.theta)
@@ -68,12 +68,7 @@ class Problems:
             edges,
             _shaped(own, "theta", {(1, m), (n_problems, m)}, "one row, or one row per problem"),
             _shaped(additive, "additive", {(total, width)}, "one row per leaf"),
-            _shaped(
-                pairwise,
-                "pairwise",
-                {(depth * int((sizes**2).sum()),)},
-                "flat, the matrices of one problem after another",
-            ),
+            _shaped(pairwise, "pairwise", {(n_pairs,)}, "flat, the matrices of one problem after another"),
         )
 
     @classmethod

@@ -158,14 +158,9 @@ def _prepare(folder: Path, manifest: dict[str, Any], overwrite: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     found = None if overwrite else _read_manifest(folder)
     if found is not None and found["settings"] != manifest["settings"]:
-        other = sorted(
-            name
-            for name in {*found["settings"], *manifest["settings"]}
-            if found["settings"].get(name) != manifest["settings"].get(name)
-        )
-        differ = "; ".join(
-            f"{name} was {found['settings'].get(name)!r} and is {manifest['settings'].get(name)!r}" for name in other
-        )
+        then, now = found["settings"], manifest["settings"]
+        other = [name for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
+        differ = "; ".join(f"{name} was {then.get(name)!r} and is {now.get(name)!r}" for name in other)
         raise ValueError(f"{folder} holds another run ({differ}); choose another folder, or overwrite it")
     if found is None:
         _remove(folder, [])

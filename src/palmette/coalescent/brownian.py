@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from palmette._immutable import read_only
-from palmette._jit import reduction
+from palmette._jit import inline, reduction
 from palmette.array_types import Floats
 from palmette.checks import check_non_negative
 from palmette.coalescent.brownian_entries import draw_numbers, predict_numbers
@@ -27,7 +27,6 @@ from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_i
 from palmette.coalescent.process import Prepared, Process, check_columns
 
 __all__ = ["Brownian", "Gaussian"]
-
 
 _LOG_2_PI = math.log(2 * math.pi)
 _LARGEST = 1e140  # of a whitened entry: sums of squares stay finite
@@ -74,10 +73,7 @@ class Brownian(Process):
     predict_entries, draw_entries = predict_numbers, draw_numbers
 
     def __init__(
-        self,
-        rate: npt.ArrayLike = 1.0,
-        root: Gaussian | Literal["flat"] = "flat",
-        leaf_variance: float = 0.0,
+        self, rate: npt.ArrayLike = 1.0, root: Gaussian | Literal["flat"] = "flat", leaf_variance: float = 0.0
     ) -> None:
         self.rate = _check_rate(rate)
         if not (isinstance(root, Gaussian) or root == "flat"):
@@ -147,10 +143,7 @@ class Brownian(Process):
     @staticmethod
     def log_z(theta, meeting, s):
         """log N(ŷ_l − ŷ_r; 0, (v_l + v_r + s) I)."""
-        total = meeting[1] + s
-        if not total > 0.0:
-            return np.inf if meeting[0] == 0.0 else -np.inf
-        return -0.5 * (theta[0] * (_LOG_2_PI + math.log(total)) + meeting[0] / total)
+        return _log_normal(theta[0], meeting[0], meeting[1] + s)
 
     @staticmethod
     def join(theta, left, l_left, right, l_right, out):
@@ -166,12 +159,10 @@ class Brownian(Process):
         """log N(ŷ; μ, (v + variance) I) for a Gaussian root, 0 for a flat one."""
         if theta[1] == 0.0:
             return 0.0
-        total, distance = message[0] + theta[2], 0.0
+        distance = 0.0
         for d in range(1, message.size):
             distance += (message[d] - theta[2 + d]) ** 2
-        if not total > 0.0:
-            return np.inf if distance == 0.0 else -np.inf
-        return -0.5 * (theta[0] * (_LOG_2_PI + math.log(total)) + distance / total)
+        return _log_normal(theta[0], distance, message[0] + theta[2])
 
     @staticmethod
     def root_message(theta: Floats) -> Floats | None:
@@ -197,8 +188,7 @@ class Brownian(Process):
         log_total = log_truncated_integral(theta[0], meeting[0], rate, lowest)
         if not log_total < np.inf:
             return s0, np.inf
-        total = lowest + 2.0 * delta
-        log_z = -0.5 * (theta[0] * (_LOG_2_PI + math.log(total)) + meeting[0] / total)
+        log_z = _log_normal(theta[0], meeting[0], lowest + 2.0 * delta)
         return s0 + 2.0 * delta, log_z - rate * delta - log_total
 
     @staticmethod
@@ -210,6 +200,14 @@ class Brownian(Process):
             return 0.0 if delta <= 0.0 else -np.inf
         beyond = log_truncated_integral(theta[0], meeting[0], rate, lowest + 2.0 * delta)
         return min(beyond - rate * delta - log_total, 0.0)
+
+
+@inline
+def _log_normal(dimension, square, variance):
+    # log N(gap; 0, variance I) of a gap of this squared length; a variance of 0 is a point.
+    if not variance > 0.0:
+        return np.inf if square == 0.0 else -np.inf
+    return -0.5 * (dimension * (_LOG_2_PI + math.log(variance)) + square / variance)
 
 
 @reduction

@@ -9,8 +9,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.coalescent.brownian_missing import Coupled
 from palmette.coalescent.entries import Prediction
-from palmette.coalescent.joint import branch_lengths
-from palmette.coalescent.outside import BothSides, both_sides
+from palmette.coalescent.joint import BothSides, both_sides, branch_lengths
 from palmette.coalescent.process import Prepared
 from palmette.hierarchy import Hierarchy
 

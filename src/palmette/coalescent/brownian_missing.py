@@ -21,7 +21,6 @@ from palmette.coalescent.process import Prepared, Process
 
 __all__ = ["ByColumn", "Coupled"]
 
-
 _LOG_2_PI = math.log(2 * math.pi)
 
 

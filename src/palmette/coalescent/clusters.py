@@ -18,16 +18,15 @@ import numpy.typing as npt
 
 from palmette._jit import specialise
 from palmette.array_types import Floats
-from palmette.checks import check_points
+from palmette.checks import check_number, check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.joint import evaluate_events
-from palmette.coalescent.process import Prepared, Process, check_process
+from palmette.coalescent.process import Process, check_process
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.search.bayesian import first_clusters
 
 __all__ = ["flat_clusters", "log_ratios"]
-
 
 log_root: Any = None  # a process's, put in by `specialise`
 
@@ -44,9 +43,7 @@ def flat_clusters(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process, thre
     >>> flat_clusters(x, history, IndependentSites(1.0, [[0.5, 0.5]] * 4))
     Partition([0, 0, 1])
     """
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.integer | np.floating):
-        raise TypeError(f"threshold must be a number, not {threshold!r}")
-    if np.isnan(threshold):
+    if np.isnan(check_number("threshold", threshold)):
         raise ValueError("threshold is NaN; give a number, 0 for as likely together as apart")
     return first_clusters(hierarchy, log_ratios(x, hierarchy, process) > threshold)
 
@@ -68,7 +65,8 @@ def log_ratios(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> Floa
         process = _with_density(process, x)
     prepared = process.prepare(x)
     events = evaluate_events(prepared, hierarchy)
-    h = _log_roots(prepared, events.messages)
+    h = np.empty(len(events.messages))
+    specialise(_root_of_each, log_root=prepared.kind.log_root)(prepared.theta, events.messages, h)
     together = _add(events.log_z, h[prepared.n_leaves :])
     apart = _add(*h[hierarchy.children].T)
     with np.errstate(invalid="ignore"):
@@ -84,12 +82,6 @@ def _add(one: Floats, two: Floats) -> Floats:
 def _root_of_each(theta, messages, out):
     for v in range(out.size):
         out[v] = log_root(theta, messages[v])
-
-
-def _log_roots(prepared: Prepared, messages: Floats) -> Floats:
-    out = np.empty(len(messages))
-    specialise(_root_of_each, log_root=prepared.kind.log_root)(prepared.theta, messages, out)
-    return out
 
 
 def _with_density(process: Brownian, x: npt.ArrayLike) -> Brownian:

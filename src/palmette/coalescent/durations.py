@@ -9,30 +9,17 @@ converges exponentially fast: halving the step squares the error.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from palmette._jit import inline, specialise_called, specialise_inline
 from palmette.numeric import unit_draw
 
-__all__ = [
-    "best_length_from",
-    "log_integral_from",
-    "log_survival_from",
-    "no_root",
-    "propose_length_from",
-    "stream_key",
-]
+__all__ = ["best_length_from", "log_integral_from", "log_survival_from", "no_root", "propose_length_from", "stream_key"]
 
-log_z: Any = None  # a process's, put in by `specialise`, as are all of these
-slopes: Any = None
-longest: Any = None
-log_density: Any = None
-climb: Any = None
-find_window: Any = None
-fall_through: Any = None
-line_through: Any = None
+# A process's functions and ours for it, put in by `specialise`.
+log_z = slopes = longest = log_density = climb = find_window = fall_through = line_through = cast(Any, None)
 
 _GOLDEN = 0.6180339887498949
 _LOG_2 = math.log(2)

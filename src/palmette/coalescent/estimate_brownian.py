@@ -9,7 +9,7 @@ history and the best rate for it chase each other for ever. `estimate_scale` ave
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ __all__ = ["estimate_rate", "estimate_scale", "sample_covariance"]
 
 Shape = Literal["scalar", "diagonal", "full"]  # by the number of axes of a rate
 
-meet: Any = None  # a process's, put in by `specialise`, as is this
-log_integral: Any = None
+meet = log_integral = cast(Any, None)  # a process's, put in by `specialise`
 
 _STEP = 1e-4  # in log scale, of a central difference
 

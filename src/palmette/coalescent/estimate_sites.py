@@ -11,8 +11,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_non_negative, check_points
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import branch_lengths
-from palmette.coalescent.outside import both_sides
+from palmette.coalescent.joint import both_sides, branch_lengths
 from palmette.coalescent.priors import Gamma
 from palmette.coalescent.site_entries import site_tables
 from palmette.coalescent.sites import IndependentSites

@@ -6,9 +6,10 @@ lineages are compared once, when the younger of them comes into being: (n − 1)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +27,7 @@ __all__ = ["FoundHistory", "Rule", "greedy"]
 
 Rule = Literal["rate1", "max-prob", "min-duration"]
 
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-join: Any = None
-best_length: Any = None
+meet = log_z = join = best_length = cast(Any, None)  # a process's, put in by `specialise`
 
 
 @dataclass(frozen=True)
@@ -84,66 +82,67 @@ def greedy(
     check_choice("rule", rule, get_args(Rule))
     prepared = process.prepare(x)
     names = check_labels(labels, prepared.n_leaves)
-    lineages = _Lineages(prepared)
-    pairs = _Clocks(lineages) if rule == "rate1" else _Meetings(lineages, rule)
+    lineages = _Clocks(prepared) if rule == "rate1" else _Meetings(prepared, rule)
     bar = Progress("greedy history", max((prepared.n_leaves - 1) ** 2, 1), progress)
     try:
-        children, ages = _agglomerate(lineages, pairs, bar)
+        children, ages = _agglomerate(lineages, bar)
     finally:
         bar.close()
     hierarchy = Hierarchy.from_merges(children, names, heights=ages)
     events = evaluate_events(prepared, hierarchy)
     terms = [log_prior(hierarchy), *events.log_z, events.log_root, prepared.log_constant]
-    return FoundHistory(hierarchy, total_log(terms), pairs.n_evaluations, _count_clamped(children, ages))
+    return FoundHistory(hierarchy, total_log(terms), lineages.n_evaluations, _count_clamped(children, ages))
 
 
-class _Lineages:
-    """The messages and ages of the lineages that are left, by slot."""
+class _Lineages(ABC):
+    """The messages and ages of the lineages that are left, by slot; a subclass knows who meets next, and when."""
 
     def __init__(self, prepared: Prepared) -> None:
-        self.kind, self.theta, self.n_meeting = prepared.kind, prepared.theta, prepared.n_meeting
-        self.n = prepared.n_leaves
+        self.theta, self.n_meeting, self.n = prepared.theta, prepared.n_meeting, prepared.n_leaves
         self.messages, self.ages = prepared.leaves.copy(), np.zeros(self.n)
-        self.slots = np.arange(self.n)
-        self._join = specialise(_join, join=self.kind.join)
+        self.slots, self.n_evaluations = np.arange(self.n), 0
+        self._join = specialise(_join, join=prepared.kind.join)
+
+    def enter(self, leaf: int) -> None:
+        """Compare a leaf with those before it."""
+        self.slots = np.arange(leaf + 1)
+        self._compare_all(leaf, self.n)
 
     def join(self, i: int, j: int, age: float) -> None:
-        """Slots i < j meet at this age; slot i holds what becomes of them."""
+        """Slots i < j meet at this age; slot i holds what becomes of them, slot j nothing any more."""
         self._join(self.theta, i, j, age, self.messages, self.ages)
         self.slots = self.slots[self.slots != j]
+        self._compare_all(i, j)
 
+    def _compare_all(self, i: int, gone: int) -> None:
+        others = self.slots[self.slots != i]
+        self._compare(i, others, gone)
+        self.n_evaluations += len(others)
 
-class _Pairs(Protocol):
-    """Who meets next, and when."""
+    @abstractmethod
+    def _compare(self, i: int, others: Ints, gone: int) -> None:
+        """Slot i has a new lineage, and the slot that is gone has none."""
 
-    n_evaluations: int
-
-    def fill(self, i: int) -> None:
-        """Compare leaf i with all leaves after it."""
-
+    @abstractmethod
     def next(self, last: float) -> tuple[int, int, float]:
         """The slots i < j of the pair that meets next, and the age at which it does; inf if the data do not say."""
 
-    def refill(self, i: int, j: int) -> None:
-        """Slot i has a new lineage, slot j none any more."""
 
-
-def _agglomerate(lineages: _Lineages, pairs: _Pairs, bar: Progress) -> tuple[Ints, Floats]:
+def _agglomerate(lineages: _Lineages, bar: Progress) -> tuple[Ints, Floats]:
     n = lineages.n
-    for i in range(n - 1):
-        pairs.fill(i)
-        bar.advance(n - 1 - i)
+    for leaf in range(1, n):
+        lineages.enter(leaf)
+        bar.advance(leaf)
     node = np.arange(n)
     children, ages = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
     last = 0.0
     for step in range(n - 1):
-        i, j, age = pairs.next(last)
+        i, j, age = lineages.next(last)
         n_left = n - step
         last = max(age, last) if age < np.inf else last + 2 / (n_left * (n_left - 1))
         children[step], ages[step] = (node[i], node[j]), last
         node[i] = n + step
         lineages.join(i, j, last)
-        pairs.refill(i, j)
         bar.advance(n_left - 2)
     return children, ages
 
@@ -154,68 +153,43 @@ def _count_clamped(children: Ints, ages: Floats) -> int:
     return int(((np.diff(ages, prepend=0.0) == 0) & (lengths > 0)).sum())
 
 
-class _Clocks:
+class _Clocks(_Lineages):
     """One clock of rate 1 per pair: the age at which it would meet, computed once; a slot knows its first partner."""
 
-    def __init__(self, lineages: _Lineages) -> None:
-        n = lineages.n
-        self.lineages, self.n_evaluations = lineages, 0
-        self._table, self._row = np.empty(n * (n - 1) // 2), np.empty(n)
-        self._partner, self._value = np.full(n, -1), np.full(n, np.inf)
-        self._set = specialise(_set_clocks, meet=lineages.kind.meet, best_length=lineages.kind.best_length)
+    def __init__(self, prepared: Prepared) -> None:
+        super().__init__(prepared)
+        self._table, self._row = np.empty(self.n * (self.n - 1) // 2), np.empty(self.n)
+        self._partner, self._value = np.full(self.n, -1), np.full(self.n, np.inf)
+        self._set = specialise(_set_clocks, meet=prepared.kind.meet, best_length=prepared.kind.best_length)
 
-    def fill(self, i: int) -> None:
-        self._compare(i, self.lineages.slots[i + 1 :])
-        start = _entry.py_func(i, i + 1, self.lineages.n)
-        self._table[start : start + self.lineages.n - 1 - i] = self._row[i + 1 :]
-        _find_partner(i, self.lineages.slots, self._table, self._partner, self._value)
+    def _compare(self, i: int, others: Ints, gone: int) -> None:
+        self._set(self.theta, i, others, self.messages, self.ages, self.n_meeting, self._row)
+        _note_change(i, gone, self.slots, self._row, self._table, self._partner, self._value)
 
     def next(self, last: float) -> tuple[int, int, float]:
-        i = int(_first_slot(self.lineages.slots, self._value))
+        i = int(_first_slot(self.slots, self._value))
         return i, int(self._partner[i]), float(self._value[i])
 
-    def refill(self, i: int, j: int) -> None:
-        slots = self.lineages.slots
-        self._compare(i, slots[slots != i])
-        _note_change(i, j, slots, self._row, self._table, self._partner, self._value)
 
-    def _compare(self, i: int, others: Ints) -> None:
-        at = self.lineages
-        self._set(at.theta, i, others, at.messages, at.ages, at.n_meeting, self._row)
-        self.n_evaluations += len(others)
-
-
-class _Meetings:
+class _Meetings(_Lineages):
     """The meeting of every pair, computed once; whom it brings together first is found anew for every event."""
 
-    def __init__(self, lineages: _Lineages, rule: Rule) -> None:
-        n, kind = lineages.n, lineages.kind
-        self.lineages, self.n_evaluations = lineages, 0
+    def __init__(self, prepared: Prepared, rule: Rule) -> None:
+        super().__init__(prepared)
         self._wants_density = rule == "max-prob"
-        self._meetings = np.empty((n * (n - 1) // 2, lineages.n_meeting))
-        self._shared = np.empty(n * (n - 1) // 2)
-        self._compare = specialise(_set_meetings, meet=kind.meet)
-        self._choose = specialise(_choose, best_length=kind.best_length, log_z=kind.log_z)
+        self._shared = np.empty(self.n * (self.n - 1) // 2)
+        self._meetings = np.empty((len(self._shared), self.n_meeting))
+        self._set = specialise(_set_meetings, meet=prepared.kind.meet)
+        self._choose = specialise(_choose, best_length=prepared.kind.best_length, log_z=prepared.kind.log_z)
 
-    def fill(self, i: int) -> None:
-        self._set(i, self.lineages.slots[i + 1 :])
+    def _compare(self, i: int, others: Ints, gone: int) -> None:
+        self._set(self.theta, i, others, self.messages, self._meetings, self._shared)
 
     def next(self, last: float) -> tuple[int, int, float]:
-        at = self.lineages
-        rate = len(at.slots) * (len(at.slots) - 1) / 2
-        i, j, age = self._choose(
-            at.theta, at.slots, at.ages, last, rate, self._wants_density, self._meetings, self._shared
-        )
+        rate = len(self.slots) * (len(self.slots) - 1) / 2
+        known = self._wants_density, self._meetings, self._shared
+        i, j, age = self._choose(self.theta, self.slots, self.ages, last, rate, *known)
         return int(i), int(j), float(age)
-
-    def refill(self, i: int, j: int) -> None:
-        slots = self.lineages.slots
-        self._set(i, slots[slots != i])
-
-    def _set(self, i: int, others: Ints) -> None:
-        at = self.lineages
-        self._compare(at.theta, i, others, at.messages, self._meetings, self._shared)
-        self.n_evaluations += len(others)
 
 
 @inline
@@ -268,7 +242,7 @@ def _choose(theta, slots, ages, last, rate, wants_density, meetings, shared):
     return best_i, best_j, best_age
 
 
-@kernel
+@inline
 def _find_partner(i, slots, table, partner, value):
     # The first slot after i with the earliest age.
     n = partner.size
@@ -282,7 +256,7 @@ def _find_partner(i, slots, table, partner, value):
 
 @kernel
 def _note_change(i, j, slots, row, table, partner, value):
-    # Slot i has a new lineage with these ages, slot j has none any more.
+    # Slot i has a new lineage that would meet the others at these ages, slot j has none any more.
     n = partner.size
     for s in slots:
         if s != i:
@@ -290,7 +264,7 @@ def _note_change(i, j, slots, row, table, partner, value):
     for s in slots:
         if s == i or partner[s] == i or partner[s] == j:
             _find_partner(s, slots, table, partner, value)
-        elif s < i and (row[s] < value[s] or (row[s] == value[s] and i < partner[s])):
+        elif s < i and (partner[s] < 0 or row[s] < value[s] or (row[s] == value[s] and i < partner[s])):
             partner[s], value[s] = i, row[s]
 
 

@@ -7,7 +7,7 @@ lineages meet. With m lineages left, any two of them meet at rate 1, so the next
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,10 @@ from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Events", "ages_of", "branch_lengths", "evaluate_events"]
+__all__ = ["BothSides", "Events", "ages_of", "both_sides", "branch_lengths", "evaluate_events"]
 __all__ += ["log_joint", "log_likelihood", "log_prior", "total_log"]
 
-
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-join: Any = None
-log_root: Any = None
+meet = log_z = join = log_root = cast(Any, None)  # a process's, put in by `specialise`
 
 _ROUNDING = 1e-9  # of the age of the root: what text formats and sums of branch lengths leave
 
@@ -109,6 +105,50 @@ def _pass(theta, children, ages, messages, n_meeting, log_zs):
         log_zs[i] = log_z(theta, meeting, l_left + l_right)
         join(theta, messages[left], l_left, messages[right], l_right, messages[n + i])
     return log_root(theta, messages[2 * n - 2])
+
+
+@dataclass(frozen=True, eq=False)
+class BothSides:
+    """Both sides of every branch: ``messages`` (2n − 1, n_message) from below, ``outside`` from above.
+
+    Seen from a lineage b, the rest of the history is a lineage as well, and outside(b) = join(outside(parent of b),
+    sibling of b), because a reversible process does not mind where the root is. So the state at any point of any branch
+    is the join of two messages, and how likely a new row is there is one more meeting.
+
+    The outside message of node b lies ``reach[b]`` away from b; inf for a root above which nothing is known.
+    """
+
+    ages: Floats
+    messages: Floats
+    outside: Floats
+    reach: Floats
+
+
+def both_sides(prepared: Prepared, hierarchy: Hierarchy) -> BothSides:
+    """One pass up and one down."""
+    messages = evaluate_events(prepared, hierarchy).messages
+    ages, root = ages_of(hierarchy), prepared.kind.root_message(prepared.theta)
+    outside, reach = np.zeros_like(messages), np.full(len(ages), np.inf)
+    if root is not None:
+        outside[-1], reach[-1] = root, 0.0
+    children = np.ascontiguousarray(hierarchy.children)
+    specialise(_down, join=prepared.kind.join)(prepared.theta, children, ages, messages, outside, reach)
+    return BothSides(ages, messages, outside, reach)
+
+
+def _down(theta, children, ages, messages, outside, reach):
+    n = children.shape[0] + 1
+    for i in range(n - 2, -1, -1):
+        node = n + i
+        for side in range(2):
+            b, sibling = children[i, side], children[i, 1 - side]
+            up, down = ages[node] - ages[b], ages[node] - ages[sibling]
+            if reach[node] == np.inf:
+                outside[b] = messages[sibling]
+                reach[b] = up + down
+            else:
+                join(theta, outside[node], reach[node], messages[sibling], down, outside[b])
+                reach[b] = up
 
 
 def ages_of(hierarchy: Hierarchy) -> Floats:

@@ -1,6 +1,6 @@
 """Where a new row joins a history: one integral over the age of the meeting for each branch.
 
-The state at any point of a branch is the join of the messages from below and from outside (see `outside`), so how
+The state at any point of a branch is the join of the messages from below and from outside (see `BothSides`), so how
 likely the new row is there is one more meeting. Integrals are in log age, in pieces that end at events.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +17,14 @@ import numpy.typing as npt
 from palmette._jit import inline, specialise, specialise_called
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import evaluate_events, log_likelihood, total_log
-from palmette.coalescent.outside import both_sides
+from palmette.coalescent.joint import both_sides, evaluate_events, log_likelihood, total_log
 from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Placement", "place"]
 
-
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-join: Any = None
-log_root: Any = None
-log_density: Any = None
-climb: Any = None
-find_window: Any = None
-integrate: Any = None
-measure: Any = None
+# A process's functions and ours for it, put in by `specialise`.
+meet = log_z = join = log_root = log_density = climb = find_window = integrate = measure = cast(Any, None)
 
 _LOG_2 = math.log(2)
 _STEP = 4 * _LOG_2  # of the coarse grid in log age
@@ -89,8 +80,7 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
 
 def _clusters_of(histories: Sequence[Hierarchy]) -> tuple[tuple[tuple[int, ...], ...], Ints]:
     # All clusters, and the number of each node's cluster among them, (S, 2n − 1).
-    nodes = [[tuple(h.leaf_order[first:last].tolist()) for first, last in h.intervals] for h in histories]
-    nodes = [[tuple(sorted(cluster)) for cluster in each] for each in nodes]
+    nodes = [[tuple(np.sort(h.leaf_order[first:last]).tolist()) for first, last in h.intervals] for h in histories]
     if len(nodes) == 1:
         return tuple(nodes[0]), np.arange(len(nodes[0]))[None]
     clusters = sorted({cluster for each in nodes for cluster in each}, key=lambda cluster: (len(cluster), cluster))

@@ -8,34 +8,24 @@ goes into slot i, and the last slot moves to j. Random numbers depend on (seed, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from palmette._jit import inline, specialise, specialise_called, specialise_inline
 from palmette.array_types import Floats, Ints
-from palmette.coalescent.process import Prepared
+from palmette.coalescent.process import Prepared, Process
 from palmette.numeric import unit_draw
 
-__all__ = ["PROPOSALS", "Pool", "Proposal", "Swarm", "compile_proposal"]
-
+__all__ = ["PROPOSALS", "Pool", "Swarm", "compile_proposal", "start", "work_of"]
 
 PROPOSALS = ("prior-prior", "prior-post", "post-post", "race")
 
 _PAIR, _DURATION, _LENGTH = 0, 1, 2  # steps of a particle's stream; candidates of a race begin at the last one
 
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-join: Any = None
-log_root: Any = None
-log_integral: Any = None
-propose_length: Any = None
-log_survival: Any = None
-choose: Any = None
-introduce: Any = None
-enter: Any = None
-follow: Any = None
+# A process's functions, and ours for it, put in by `specialise`.
+meet = log_z = join = log_root = log_integral = propose_length = log_survival = cast(Any, None)
+choose = introduce = enter = follow = cast(Any, None)
 
 
 class Pool(NamedTuple):
@@ -53,14 +43,6 @@ class Swarm(NamedTuple):
     now: Floats  #: (S,): age of the last event
     due: Floats  #: (S, n, n): in a race, the age at which slots i < j would meet, had they been alone
     worth: Floats  #: (S, n, n): in a race, log of e^(−δ) Z over the density of that draw
-
-
-class Proposal(NamedTuple):
-    """advance(θ, pool, swarm, m, seed, event, first, last, gain) for the particles first … last − 1."""
-
-    advance: Callable[..., None]
-    start: Callable[[int], tuple[Pool, Swarm]]
-    work: Callable[[int], float]  #: nanoseconds for one particle with m lineages, about
 
 
 @inline
@@ -233,9 +215,8 @@ def _move_slot(table, j, m):
             table[min(other, j), max(other, j)] = table[other, m - 1]
 
 
-def compile_proposal(prepared: Prepared, name: str) -> Proposal:
-    """The proposal of this name for prepared data."""
-    kind = prepared.kind
+def compile_proposal(kind: type[Process], name: str) -> Any:
+    """advance(θ, pool, swarm, m, seed, event, first, last, gain, n_meeting) for the particles first … last − 1."""
     introduce = specialise_inline(_introduce, meet=kind.meet)
     shared = {"introduce": introduce, "log_z": kind.log_z}
     integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length}
@@ -247,27 +228,22 @@ def compile_proposal(prepared: Prepared, name: str) -> Proposal:
         template = {"prior-prior": _prior_prior, "prior-post": _prior_post, "post-post": _post_post}[name]
         choose = specialise_inline(template, **shared, **(integrals if name == "post-post" else {}))
         follow = _nothing
-    kernel = specialise(_advance, choose=choose, follow=follow, join=kind.join, log_root=kind.log_root)
-
-    def advance(*arguments: Any) -> None:
-        kernel(*arguments, prepared.n_meeting)
-
-    return Proposal(advance, lambda size: _start(prepared, size, name == "race"), lambda m: _work(prepared, name, m))
+    return specialise(_advance, choose=choose, follow=follow, join=kind.join, log_root=kind.log_root)
 
 
-def _start(prepared: Prepared, size: int, is_race: bool) -> tuple[Pool, Swarm]:
+def start(prepared: Prepared, size: int, name: str) -> tuple[Pool, Swarm]:
+    """All particles before the first event."""
     n = prepared.n_leaves
-    n_lineages = n + (n - 1) * size
-    pool = Pool(
-        np.empty((n_lineages, prepared.n_message)), np.zeros(n_lineages), np.zeros((n_lineages, 2), dtype=np.int64)
-    )
+    total = n + (n - 1) * size
+    pool = Pool(np.empty((total, prepared.n_message)), np.zeros(total), np.zeros((total, 2), dtype=np.int64))
     pool.message[:n] = prepared.leaves
-    table = (size, n, n) if is_race else (size, 0, 0)
+    table = (size, n, n) if name == "race" else (size, 0, 0)
     slot = np.repeat(np.arange(n)[None], size, axis=0)
     return pool, Swarm(slot, np.zeros(size), np.full(table, np.inf), np.zeros(table))
 
 
-def _work(prepared: Prepared, name: str, m: int) -> float:
+def work_of(prepared: Prepared, name: str, m: int) -> float:
+    """Nanoseconds for one particle with m lineages, about."""
     pairs = {"prior-prior": 1.0, "prior-post": 0.5 * m * m, "post-post": 0.5 * m * m, "race": 4.0 * m}[name]
     if name == "race" and m == prepared.n_leaves:
         pairs = float(m * m)

@@ -8,8 +8,7 @@ import numpy as np
 
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.entries import Prediction
-from palmette.coalescent.joint import ages_of, evaluate_events
-from palmette.coalescent.outside import both_sides
+from palmette.coalescent.joint import ages_of, both_sides, evaluate_events
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["draw_states", "predict_states", "site_tables"]

@@ -26,7 +26,6 @@ from palmette.numeric import exponential
 
 __all__ = ["IndependentSites"]
 
-
 _SMALLEST = 1e-100  # of the probability of a state that was seen: its inverse is squared
 
 
@@ -51,9 +50,7 @@ class IndependentSites(Process):
     predict_entries, draw_entries = predict_states, draw_states
 
     def __init__(
-        self,
-        rate: npt.ArrayLike = 1.0,
-        equilibrium: Sequence[npt.ArrayLike] | Literal["empirical"] = "empirical",
+        self, rate: npt.ArrayLike = 1.0, equilibrium: Sequence[npt.ArrayLike] | Literal["empirical"] = "empirical"
     ) -> None:
         self.rate = _check_rate(rate)
         self.equilibrium = _check_equilibrium(equilibrium)

@@ -17,13 +17,12 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_integer
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.process import Prepared, Process, check_process
-from palmette.coalescent.proposals import PROPOSALS, Pool, Proposal, Swarm, compile_proposal
+from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
 from palmette.labels import check_labels
 from palmette.progress import Progress
 from palmette.threads import Workers, check_threads
 
 __all__ = ["RESAMPLINGS", "smc"]
-
 
 RESAMPLINGS = ("stratified", "systematic", "multinomial")
 
@@ -73,7 +72,7 @@ def smc(
     prepared = process.prepare(x)
     names = check_labels(labels, prepared.n_leaves)
     generator = np.random.default_rng(rng)
-    run = _Run(prepared, int(n_particles), compile_proposal(prepared, proposal), int(generator.integers(2**62)))
+    run = _Run(prepared, int(n_particles), proposal, int(generator.integers(2**62)))
     bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)
     with Workers(check_threads(threads), bar) as workers:
         for event in range(prepared.n_leaves - 1):
@@ -86,9 +85,10 @@ def smc(
 class _Run:
     """Particles, their weights, and what has been learned of the evidence."""
 
-    def __init__(self, prepared: Prepared, n_particles: int, proposal: Proposal, seed: int) -> None:
+    def __init__(self, prepared: Prepared, n_particles: int, proposal: str, seed: int) -> None:
         self._prepared, self._proposal, self._seed = prepared, proposal, seed
-        self._pool, self._swarm = proposal.start(n_particles)
+        self._advance = compile_proposal(prepared.kind, proposal)
+        self._pool, self._swarm = start(prepared, n_particles, proposal)
         self._log_weight = np.zeros(n_particles)
         self._log_evidence = prepared.log_constant
         self._n_effective: list[float] = []
@@ -97,8 +97,8 @@ class _Run:
         """One event for every particle."""
         m, gain = self._prepared.n_leaves - event, np.empty_like(self._log_weight)
         state = (self._prepared.theta, self._pool, self._swarm, m, self._seed, event)
-        work = np.full(len(gain), self._proposal.work(m))
-        workers.run(lambda first, last: self._proposal.advance(*state, first, last, gain), work)
+        work = np.full(len(gain), work_of(self._prepared, self._proposal, m))
+        workers.run(lambda first, last: self._advance(*state, first, last, gain, self._prepared.n_meeting), work)
         if np.isposinf(gain).any():
             raise ValueError(
                 "two rows are the same, and a density is infinite; give the process a leaf_variance, or merge such rows"

@@ -36,13 +36,8 @@ def dasgupta_cost(hierarchy: Hierarchy, similarity: npt.ArrayLike, *, labels: It
     if len(weights) != n:
         raise ValueError(f"similarity has {len(weights)} rows, but the hierarchy has {n} leaves; give one row per leaf")
     check_finite_total(n, float(np.abs(weights).sum()), "similarity")
-    rows = np.argsort(leaf_of_row(hierarchy, labels))[hierarchy.leaf_order]  # of the leaf at each place
-    sizes = _sizes_between(hierarchy)
+    order = hierarchy.leaf_order
+    rows = np.argsort(leaf_of_row(hierarchy, labels))[order]  # of the leaf at each place
+    sizes = hierarchy.sizes[hierarchy.lca(order[:-1], order[1:])].astype(np.float64)
     # Of the leaves at places p < q the ancestor is the largest of those between neighbours on the way from p to q.
     return float(sum(np.maximum.accumulate(sizes[p:]) @ weights[rows[p], rows[p + 1 :]] for p in range(n - 1)))
-
-
-def _sizes_between(hierarchy: Hierarchy) -> npt.NDArray[np.float64]:
-    # |lca| of the leaves at places p and p + 1 of the leaf order, (n − 1,).
-    order = hierarchy.leaf_order
-    return hierarchy.sizes[hierarchy.lca(order[:-1], order[1:])].astype(np.float64)

@@ -8,7 +8,7 @@ about them is read off by sorting: O(n log n), however many classes there are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -58,26 +58,16 @@ def dendrogram_purity(
     return min(float(purity), 1.0)
 
 
-class _Sorted(NamedTuple):
-    # The m leaves that have a class, sorted by class and then by place in the leaf order.
-    keys: Ints  # (m,): class · n + place
-    meeting: Ints  # (m + 1,): entry x is the lca of the sorted leaves x − 1 and x; n_nodes if their classes differ
-
-
-def _sort(hierarchy: Hierarchy, annotation: Annotation) -> _Sorted:
+def _sort(hierarchy: Hierarchy, annotation: Annotation) -> tuple[Ints, Ints]:
+    # Of the m leaves that have a class, by class and then by place in the leaf order, (m,): class · n + place; and
+    # (m + 1,): entry x is the lca of the leaves x − 1 and x of these, n_nodes if their classes differ.
     n, order = hierarchy.n_leaves, hierarchy.leaf_order
     numbers = annotation.numbers[order]
     by_class = np.argsort(numbers, kind="stable")[np.count_nonzero(numbers < 0) :]
     same = np.flatnonzero(np.diff(numbers[by_class]) == 0)
     meeting = np.full(len(by_class) + 1, hierarchy.n_nodes)
     meeting[same + 1] = hierarchy.lca(order[by_class[same]], order[by_class[same + 1]])
-    return _Sorted(numbers[by_class] * n + by_class, meeting)
-
-
-def _count_annotated(hierarchy: Hierarchy, annotation: Annotation) -> Ints:
-    # (n_nodes,): the number of leaves with a class below every node.
-    before = np.concatenate(([0], np.cumsum(annotation.numbers[hierarchy.leaf_order] >= 0)))
-    return np.diff(before[hierarchy.intervals], axis=1)[:, 0]
+    return numbers[by_class] * n + by_class, meeting
 
 
 def _class_totals(hierarchy: Hierarchy, annotation: Annotation) -> Floats:
@@ -95,6 +85,7 @@ def _class_totals(hierarchy: Hierarchy, annotation: Annotation) -> Floats:
     inside = above < n_nodes
     parent = np.searchsorted(points, number[inside] * n_nodes + above[inside])
     np.subtract.at(n_pairs, parent, n_pairs[inside].copy())
-    shares = count / _count_annotated(hierarchy, annotation)[node]
+    before = np.concatenate(([0], np.cumsum(annotation.numbers[hierarchy.leaf_order] >= 0)))
+    shares = count / np.diff(before[hierarchy.intervals[node]], axis=1)[:, 0]  # of the leaves with a class below
     totals: Floats = np.bincount(number, weights=n_pairs * shares, minlength=len(annotation.sizes)).astype(np.float64)
     return totals

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette._immutable import read_only
+from palmette.jets._columns import FIELDS
 from palmette.jets.ragged import Jets
 
 __all__ = ["from_awkward", "to_awkward"]
@@ -29,7 +30,7 @@ def to_awkward(jets: Jets) -> Any:
     """One list of Momentum4D records per jet: fields E, px, py, pz."""
     ak, _ = require("awkward", "hep"), require("vector", "hep")
     behavior = require("vector.backends.awkward", "hep").behavior
-    columns = {name: jets.momenta[:, i] for i, name in enumerate(("E", "px", "py", "pz"))}
+    columns = {name: jets.momenta[:, i] for i, name in enumerate(FIELDS)}
     records = ak.zip(columns, with_name="Momentum4D", behavior=behavior)
     return ak.unflatten(records, jets.n_leaves)
 
@@ -40,8 +41,10 @@ def from_awkward(array: Any, ids: Mapping[str, npt.ArrayLike] | None = None) -> 
     sizes = _sizes(ak, array)
     fields = _choose_fields(array.fields)
     columns = {_VECTOR_NAMES.get(name, name): _column(ak, array, name, int(sizes.sum())) for name in fields}
-    particles = columns if {"E", "px", "py", "pz"} <= set(columns) else vector.zip(columns)
-    values = [_part(particles, name) for name in ("E", "px", "py", "pz")]
+    if not set(FIELDS) <= set(columns):
+        particles = vector.zip(columns)
+        columns = {name: getattr(particles, name) for name in FIELDS}
+    values = [np.asarray(columns[name], dtype=np.float64) for name in FIELDS]
     return Jets(read_only(np.stack(values, axis=1)), np.concatenate([[0], np.cumsum(sizes)]), ids)
 
 
@@ -72,8 +75,3 @@ def _column(ak: Any, array: Any, name: str, n_particles: int) -> npt.NDArray[np.
     if column.dtype.kind not in "iuf" or column.shape != (n_particles,):
         raise TypeError(f"field {name} must hold one number per particle, not {array[name].type}")
     return np.asarray(column, dtype=np.float64)
-
-
-def _part(particles: Any, name: str) -> npt.NDArray[np.float64]:
-    values = particles[name] if isinstance(particles, dict) else getattr(particles, name)
-    return np.asarray(values, dtype=np.float64)

@@ -23,7 +23,6 @@ from palmette.posterior.hierarchies import HierarchyPosterior
 
 __all__ = ["SEARCHES", "Chunk", "Inference"]
 
-
 SEARCHES = ("greedy", "beam", *ALGORITHMS)
 
 _OVERHEAD = 2e4  # nanoseconds of one jet, whatever its size
@@ -43,11 +42,8 @@ class Chunk:
     def content(self) -> bytes:
         """All that the rows depend on."""
         ids = [f"{name}={values.tolist()}" for name, values in self.jets.ids.items()]
-        arrays = (
-            self.jets.momenta,
-            self.jets.offsets,
-            np.asarray([] if self.jets.children is None else self.jets.children),
-        )
+        children = np.asarray([] if self.jets.children is None else self.jets.children)
+        arrays = (self.jets.momenta, self.jets.offsets, children)
         return b"|".join([str(self.first).encode(), *(a.tobytes() for a in arrays), *(i.encode() for i in ids)])
 
 
@@ -99,8 +95,7 @@ class Inference:
         return ["map", *(["true"] if has_truth else []), *self.searches, *(["drawn"] if self.n_draws else [])]
 
     def _solve_small(self, chunk: Chunk, which: Ints, rows: _Rows) -> None:
-        jets = chunk.jets[which]
-        streams = chunk.first + which
+        jets, streams = chunk.jets[which], chunk.first + which
         problems = Problems.like(self._any_model(), jets.offsets, additive=jets.momenta)
         found = infer(
             problems, n_draws=self.n_draws, seed=self.seed, streams=streams, threads=self.threads, progress=False
@@ -174,6 +169,5 @@ def _lists(rows: list[Any], kind: Any) -> Any:
     flat = [np.empty(0) if row is None else np.ravel(row) for row in rows]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in flat])]).astype(np.int32)
     values = pyarrow.array(np.concatenate([np.empty(0), *flat]).astype(kind.to_pandas_dtype()), kind)
-    return pyarrow.ListArray.from_arrays(
-        offsets, values, mask=pyarrow.array([row is None for row in rows], pyarrow.bool_())
-    )
+    is_missing = pyarrow.array([row is None for row in rows], pyarrow.bool_())
+    return pyarrow.ListArray.from_arrays(offsets, values, mask=is_missing)

@@ -14,7 +14,6 @@ from palmette.posterior.tables import Table
 
 __all__ = ["Comparison", "compare"]
 
-
 _SAME = 1e-9  # log potentials that are closer are the same number, summed in another order
 
 
@@ -77,20 +76,20 @@ def compare(found: Any) -> Table[Comparison]:
             raise ValueError(f"expected a table that jets.infer made; the columns are {', '.join(part.column_names)}")
         for method in ["map", *SEARCHES, "true"]:
             if f"{method}_log_potential" in names:
-                sums.setdefault(method, []).append(_compared(part, method, "truth" if "truth" in names else None))
+                sums.setdefault(method, []).append(_compared(part, method))
     rows = [_summary(method, np.concatenate(parts)) for method, parts in sums.items()]
     return Table(Comparison, rows.__getitem__, len(rows))
 
 
-def _compared(part: Any, method: str, truth: str | None) -> Floats:
+def _compared(part: Any, method: str) -> Floats:
     # (jets, 4): log potential behind the MAP, whether that is nothing, true clusters found, and how many there are;
     # NaN where it is not known.
     best, own = (part[f"{name}_log_potential"].to_numpy(zero_copy_only=False) for name in ("map", method))
     out = np.full((len(best), 4), np.nan)
     out[:, 0] = best - own
     out[:, 1] = out[:, 0] <= _SAME * np.maximum(1.0, np.abs(best))
-    if truth is not None:
-        one, two = (_lists(part[name]) for name in (truth, "truth" if method == "true" else method))
+    if "truth" in part.column_names:
+        one, two = (_lists(part[name]) for name in ("truth", "truth" if method == "true" else method))
         shared = np.empty(len(best), np.int64)
         _count_shared(*one, *two, shared)
         known = shared >= 0

@@ -128,18 +128,13 @@ def _from_text(file: Path, by: Sequence[str] | None, seen: SeenIds) -> Iterator[
     delimiter, where = DELIMITERS[suffix_of(file)], str(file)
     names = _header(file, delimiter)
     momenta, ids = find_momenta(names, where), find_ids(names, by, where)
-    convert = text.ConvertOptions(
-        include_columns=[*ids, *momenta], column_types=dict.fromkeys(momenta, pyarrow.float64())
-    )
-    with (
-        _named(file),
-        text.open_csv(
-            file,
-            read_options=text.ReadOptions(block_size=_BLOCK),
-            parse_options=text.ParseOptions(delimiter=delimiter),
-            convert_options=convert,
-        ) as reader,
-    ):
+    types = dict.fromkeys(momenta, pyarrow.float64())
+    options = {
+        "read_options": text.ReadOptions(block_size=_BLOCK),
+        "parse_options": text.ParseOptions(delimiter=delimiter),
+        "convert_options": text.ConvertOptions(include_columns=[*ids, *momenta], column_types=types),
+    }
+    with _named(file), text.open_csv(file, **options) as reader:
         yield from jets_from_rows(reader, momenta, ids, seen, where)
 
 
@@ -161,11 +156,8 @@ def _from_parquet(file: Path, by: Sequence[str] | None, seen: SeenIds, first: in
             batches = table.iter_batches(batch_size=_ROWS, columns=[*ids, *momenta])
             yield from jets_from_rows(batches, momenta, ids, seen, where)
             return
-        ids = (
-            [field.name for field in schema if is_scalar(field.type)]
-            if by is None
-            else find_ids(schema.names, by, where)
-        )
+        scalars = [field.name for field in schema if is_scalar(field.type)]
+        ids = scalars if by is None else find_ids(schema.names, by, where)
         children = [field.name for field in schema if field.name == CHILDREN and is_list(field.type)]
         for batch in table.iter_batches(batch_size=_ROWS // 8, columns=[*ids, *momenta, *children]):
             yield jets_from_lists(batch, momenta, ids, law_of(schema), first, where)

@@ -96,17 +96,8 @@ def infer(
         return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
     settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
     settings |= {"geometry": geometry, "chunk_seconds": chunk_seconds}
-    return run(
-        work,
-        chunks,
-        folder,
-        settings=settings,
-        engine=engine,
-        overwrite=overwrite,
-        total=_total(jets),
-        unit="jets",
-        progress=progress,
-    )
+    bar: dict[str, Any] = {"total": _total(jets), "unit": "jets", "progress": progress}
+    return run(work, chunks, folder, settings=settings, engine=engine, overwrite=overwrite, **bar)
 
 
 def _check_searches(searches: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ __all__ = ["Jet", "Jets"]
 Ids = Mapping[str, npt.NDArray[Any]]
 
 _COLUMNS = "(E, px, py, pz)"
-_NO_TRUTH = "the true splits are not known: these jets came without `children`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Jet:
     def hierarchy(self) -> Hierarchy:
         """The true hierarchy."""
         if self.children is None:
-            raise ValueError(_NO_TRUTH)
+            raise ValueError("the true splits are not known: these jets came without `children`")
         return Hierarchy.from_merges(self.children)
 
 
@@ -165,29 +164,27 @@ class Jets(Immutable, Sequence[Jet]):
             return self._gather(np.arange(len(self))[index if index.size else slice(0)])
         if isinstance(index, slice):
             first, last, step = index.indices(len(self))
-            return self._range(first, max(first, last)) if step == 1 else self._gather(np.arange(first, last, step))
+            if step != 1:
+                return self._gather(np.arange(first, last, step))
+            ends = [first, max(first, last)]
+            offsets = read_only(self.offsets[first : ends[1] + 1] - self.offsets[first])
+            return self._some(slice(*ends), slice(*self.offsets[ends]), slice(*self._split_offsets[ends]), offsets)
         i = range(len(self))[index]
         rows, splits = slice(*self.offsets[i : i + 2]), slice(*self._split_offsets[i : i + 2])
         ids = {name: values[i] for name, values in self.ids.items()}
         return Jet(self.momenta[rows], None if self.children is None else self.children[splits], ids)
 
-    def _range(self, first: int, last: int) -> Self:
-        """Jets `first` to `last` as views."""
-        rows, splits = slice(*self.offsets[[first, last]]), slice(*self._split_offsets[[first, last]])
-        return self._like(
-            self.momenta[rows],
-            read_only(self.offsets[first : last + 1] - self.offsets[first]),
-            {name: values[first:last] for name, values in self.ids.items()},
-            None if self.children is None else self.children[splits],
-        )
-
     def _gather(self, jets: Ints) -> Self:
-        """These jets, in this order."""
+        rows, splits = _rows_of(self.offsets, jets), _rows_of(self._split_offsets, jets)
+        return self._some(jets, rows, splits, _edges(self.n_leaves[jets]))
+
+    def _some(self, jets: Ints | slice, rows: Ints | slice, splits: Ints | slice, offsets: Ints) -> Self:
+        """These jets, in this order; slices give views."""
         return self._like(
-            read_only(self.momenta[_rows_of(self.offsets, jets)]),
-            _edges(self.n_leaves[jets]),
+            read_only(self.momenta[rows]),
+            offsets,
             {name: values[jets] for name, values in self.ids.items()},
-            None if self.children is None else read_only(self.children[_rows_of(self._split_offsets, jets)]),
+            None if self.children is None else read_only(self.children[splits]),
         )
 
     def _like(self, momenta: Floats, offsets: Ints, ids: Ids, children: Ints | None) -> Self:

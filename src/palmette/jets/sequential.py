@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette.array_types import Floats
-from palmette.checks import check_points
+from palmette.checks import check_number, check_points
 from palmette.hierarchy import Hierarchy
 from palmette.jets.ragged import Jets
 from palmette.models.particles import LARGEST
 
 __all__ = ["ALGORITHMS", "cluster", "cluster_all"]
-
 
 #: Name → the power p of pt or E in the distance.
 ALGORITHMS = {"kt": 1, "cambridge": 0, "antikt": -1}
@@ -147,9 +146,7 @@ def _check_options(algorithm: str, geometry: str, radius: float | None) -> tuple
         raise ValueError(f"geometry is {geometry!r}; choose 'pp' (rapidity and azimuth) or 'ee' (angles)")
     if radius is None:
         return ALGORITHMS[algorithm], _NO_RADIUS[geometry]
-    if isinstance(radius, bool) or not isinstance(radius, int | float | np.integer | np.floating):
-        raise TypeError(f"radius must be a number, not {radius!r}")
-    if not 1e-3 <= radius <= _LARGEST_RADIUS[geometry]:
+    if not 1e-3 <= check_number("radius", radius) <= _LARGEST_RADIUS[geometry]:
         raise ValueError(
             f"radius is {radius}; expected 0.001 to {_LARGEST_RADIUS[geometry]:.4g}, or None: everything in one jet"
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from palmette._extras import require
@@ -88,9 +87,7 @@ class Writer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
             return

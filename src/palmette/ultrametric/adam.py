@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,6 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Floats
 
 __all__ = ["Adam"]
-
 
 _FIRST, _SECOND = 0.9, 0.999  # what a step leaves of the mean gradient, and of the mean square
 _TINY = 1e-8  # this share of the first gradients is added to what a step is divided by
@@ -57,10 +55,6 @@ class Adam:
             self.variables, self.mean, self.square, self.largest, self.weights, self.scale,
             gradient, rate, 1 / np.sqrt(1 - _SECOND**self.n_steps), self.tiny,
         )  # fmt: skip
-
-    def copy(self) -> Adam:
-        """Another one at the same place, that moves on its own."""
-        return deepcopy(self)
 
 
 @inline

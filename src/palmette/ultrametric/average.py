@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.hashing import mix
 from palmette.ultrametric.graph import Graph
 
 __all__ = ["AverageLinkage", "average_linkage"]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class AverageLinkage(NamedTuple):
@@ -48,18 +47,15 @@ def average_linkage(graph: Graph) -> AverageLinkage:
     >>> Hierarchy.from_merges(joined.children, graph.labels, heights=joined.heights)
     Hierarchy.from_newick('(2,(0,1));')
     """
-    values, children, heights = _agglomerate(
-        graph.sources, graph.targets, graph.weights, graph.n_vertices, graph.n_vertices - graph.n_components
-    )
-    return AverageLinkage(values, children, heights)
+    n, n_places = graph.n_vertices, 1 << max(2 * graph.n_edges - 1, 1).bit_length()
+    edges = graph.sources, graph.targets, graph.weights
+    return AverageLinkage(*_agglomerate(*edges, n, n - graph.n_components, n_places))
 
 
 @inline
 def _home(table, x, y):
     # Where the bundle of clusters x and y would like to be.
-    key = (np.uint64(min(x, y)) << np.uint64(32)) | np.uint64(max(x, y))
-    key = (key ^ (key >> np.uint64(29))) * _GOLDEN
-    return np.int64(((key ^ (key >> np.uint64(32))) * _GOLDEN) >> np.uint64(20)) & (table.size - 1)
+    return np.int64(mix(mix(np.uint64(0), min(x, y)), max(x, y)) & np.uint64(table.size - 1))
 
 
 @inline
@@ -214,22 +210,14 @@ def _read_values(into, reached, values):
         values[e] = reached[last]
 
 
-@inline
-def _free_places(m):
-    places = 2
-    while places < 2 * m:
-        places *= 2
-    return np.full(places, -1, np.int32)
-
-
 @kernel
-def _agglomerate(sources, targets, weights, n, n_joins):
+def _agglomerate(sources, targets, weights, n, n_joins, n_places):
     m = sources.size
     ends, sums, counts = np.empty((m, 2), np.int32), np.empty(m), np.empty(m, np.int32)
     bundles = (ends, sums, counts, np.arange(m).astype(np.int32), np.empty(m, np.int32))
     sizes = np.zeros(n, np.int32)
     lists = (np.full(n, -1, np.int32), np.empty(2 * m, np.int32), sizes)
-    table, heap = _free_places(m), (np.empty(2 * m), np.empty(2 * m, np.int64))
+    table, heap = np.full(n_places, -1, np.int32), (np.empty(2 * m), np.empty(2 * m, np.int64))
     _bundle_edges(sources, targets, weights, bundles, table, lists)
     size = _fill_heap(bundles, heap)
     names = np.arange(n).astype(np.int32)  # the number of the cluster that lives at a vertex

@@ -14,7 +14,6 @@ from palmette.ultrametric.spanning import join_boxes
 
 __all__ = ["neighbour_edges", "pixel_edges", "sparse_edges"]
 
-
 _ROUNDING = 1e-9  # entries (i, j) and (j, i) that differ by less, relative to their size, are the same
 
 

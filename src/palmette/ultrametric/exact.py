@@ -31,7 +31,6 @@ from palmette.ultrametric.subdominant import Fitted, subdominant
 
 __all__ = ["ExactClosest", "closest_exact"]
 
-
 _MOST_VERTICES = 14
 _MOST_WORK = 2e9  # additions that a finer ladder may take: a second or two
 _MOST_NUMBERS = 1 << 24  # in its table: 128 MB
@@ -71,43 +70,26 @@ def closest_exact(graph: Graph, *, n_levels: int = 200, tolerance: float = 1e-5)
     True
     """
     _check(graph, n_levels, tolerance)
-    low, span = _range(graph.weights)
+    weights = graph.weights
+    span = float(np.ptp(weights)) if len(weights) else 0.0
     if not span:  # all weights are equal
         return ExactClosest(subdominant(graph), 0.0, 0.0, n_levels)
-    ladder = _Ladder(graph, (graph.weights - low) / span)
+    low = float(weights.min())
+    ladder = _Ladder(graph, (weights - low) / span)
     ladder.check_levels(n_levels)
-    found = _Enclosed(graph.weights, np.inf, 0.0)
+    values, loss, bound = weights, np.inf, 0.0  # the last two in units of the squared range
     while True:
-        found = _narrowed(found, graph, ladder, n_levels)
-        close = found.loss <= found.bound or found.loss - found.bound <= tolerance * found.loss
-        if close or 2 * n_levels > ladder.affordable:
+        least = ladder.climb(_levels(n_levels, (weights - low) / span, (values - low) / span))
+        tried = _polished(graph, ladder.merges())
+        loss_tried = float(np.mean(((tried - weights) / span) ** 2))
+        if not loss_tried > loss:
+            values, loss = tried, loss_tried
+        bound = max(bound, least / graph.n_edges - 0.25 / (n_levels - 1) ** 2 - _ROUNDING)
+        if loss <= bound or loss - bound <= tolerance * loss or 2 * n_levels > ladder.affordable:
             break
-        n_levels = int(max(2 * n_levels, min(ladder.affordable, _needed(tolerance * found.loss))))
-    bound = min(found.bound, found.loss)
-    return ExactClosest(subdominant(graph, found.values), span * span * found.loss, span * span * bound, n_levels)
-
-
-class _Enclosed(NamedTuple):
-    values: Floats
-    loss: float  # this and the next in units of the squared range
-    bound: float
-
-
-def _range(weights: Floats) -> tuple[float, float]:
-    # (least, largest − least)
-    return (float(weights.min()), float(np.ptp(weights))) if len(weights) else (0.0, 0.0)
-
-
-def _narrowed(found: _Enclosed, graph: Graph, ladder: _Ladder, n_levels: int) -> _Enclosed:
-    """The better of what was found and what these levels give; the bound only rises."""
-    low, span = _range(graph.weights)
-    least = ladder.climb(_levels(n_levels, (graph.weights - low) / span, (found.values - low) / span))
-    values = _polished(graph, ladder.merges())
-    loss = float(np.mean(((values - graph.weights) / span) ** 2))
-    if loss > found.loss:
-        values, loss = found.values, found.loss
-    bound = least / graph.n_edges - 0.25 / (n_levels - 1) ** 2 - _ROUNDING
-    return _Enclosed(values, loss, max(found.bound, bound))
+        n_levels = int(max(2 * n_levels, min(ladder.affordable, _needed(tolerance * loss))))
+    square = span * span
+    return ExactClosest(subdominant(graph, values), square * loss, square * min(bound, loss), n_levels)
 
 
 def _needed(gap: float) -> float:

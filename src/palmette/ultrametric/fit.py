@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +21,6 @@ from palmette.ultrametric.losses import Loss
 from palmette.ultrametric.subdominant import Fitted, Subdominant, check_edge_values
 
 __all__ = ["Fit", "fit"]
-
 
 STARTS = ("weights", "average")
 
@@ -159,7 +159,7 @@ def _begin(graph: Graph, loss: Loss, place: Any, settings: _Settings, iterations
 def _descend(before: Fit, iterations: int) -> Fit:
     # The loop: a loss, its gradient, a step. An iterate that is the best so far is kept before the step is made.
     graph, loss, settings = before.subdominant.graph, before.loss, before._settings
-    optimiser = before._optimiser.copy()
+    optimiser = deepcopy(before._optimiser)
     best, best_loss, best_iteration = before.subdominant, before.best_loss, before.best_iteration
     history = before.history.tolist()
     bar = Progress("fitting", iterations, settings.progress, unit="iterations")

@@ -20,9 +20,9 @@ from palmette.ultrametric.kd_tree import check_coordinates
 
 __all__ = ["Graph"]
 
-
 _MOST = 2**31 - 1  # vertices and edges are numbered by 32 bits
 _LARGEST = 1e150  # squares of larger weights overflow
+_PARTS = ("sources", "targets", "weights", "n_vertices", "n_components", "_names")  # all that a graph is
 
 
 class Graph(Immutable):
@@ -73,23 +73,9 @@ class Graph(Immutable):
         n_components = _check_connected(sources, targets, n, forest)
         self._set(sources, targets, checked, n, n_components, names)
 
-    def _set(
-        self,
-        sources: Indices,
-        targets: Indices,
-        weights: Floats,
-        n_vertices: int,
-        n_components: int,
-        names: tuple[str, ...] | None,
-    ) -> None:
-        self.__dict__.update(
-            sources=read_only(sources),
-            targets=read_only(targets),
-            weights=read_only(weights),
-            n_vertices=n_vertices,
-            n_components=n_components,
-            _names=names,
-        )
+    def _set(self, *parts: Any) -> None:
+        for name, part in zip(_PARTS, parts, strict=True):
+            self.__dict__[name] = read_only(part) if isinstance(part, np.ndarray) else part
 
     @classmethod
     def _made(cls, *parts: Any) -> Graph:
@@ -202,8 +188,7 @@ class Graph(Immutable):
         return scipy.sparse.coo_array(both, shape=(self.n_vertices, self.n_vertices)).tocsr()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.sources, self.targets, self.weights, self.n_vertices, self.n_components, self._names)
-        return Graph._made, parts
+        return Graph._made, tuple(self.__dict__[name] for name in _PARTS)
 
     def __repr__(self) -> str:
         parts = f", {self.n_components} components" if self.n_components > 1 else ""

@@ -22,7 +22,6 @@ from palmette.checks import check_points
 
 __all__ = ["DEPTH", "Boxes", "check_coordinates", "pair_distances", "push_halves", "squared_distance"]
 
-
 _LARGEST = 1e145
 _LEAF = 16  # points in the smallest boxes, at most
 DEPTH = 64  # of a stack of boxes: enough for 2^60 points

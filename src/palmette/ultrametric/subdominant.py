@@ -23,7 +23,6 @@ from palmette.ultrametric.single_linkage import (
 
 __all__ = ["Fitted", "Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
 
-
 _MOST_VERTICES = 20_000  # a matrix of all pairs takes 3.2 GB then
 
 
@@ -174,8 +173,9 @@ class Subdominant(Immutable):
         given = np.asarray(vertices)
         if given.dtype.kind not in "iu":
             raise TypeError(f"{name} must hold the numbers of vertices, not {given.dtype}")
-        if given.size and not (given.min() >= 0 and given.max() < self.graph.n_vertices):
-            raise ValueError(f"{name} must hold vertices 0 to {self.graph.n_vertices - 1}, not {_outlier(given)}")
+        low, high, last = int(given.min(initial=0)), int(given.max(initial=0)), self.graph.n_vertices - 1
+        if low < 0 or high > last:
+            raise ValueError(f"{name} must hold vertices 0 to {last}, not {low if low < 0 else high}")
         return given.astype(np.int32)
 
     def __repr__(self) -> str:
@@ -276,8 +276,3 @@ def check_edge_values(graph: Graph, values: npt.ArrayLike, name: str) -> Floats:
         ends = graph.edges[bad[0]].tolist()
         raise ValueError(f"{name} must be finite, but that of edge {bad[0]} ({ends[0]}–{ends[1]}) is {given[bad[0]]}")
     return read_only(given)
-
-
-def _outlier(vertices: npt.NDArray[np.integer]) -> int:
-    low, high = int(vertices.min()), int(vertices.max())
-    return low if low < 0 else high

@@ -1,9 +1,8 @@
 """Losses: what an ultrametric should be like."""
 
 from palmette.ultrametric.losses.base import Loss, WeightedSum
-from palmette.ultrametric.losses.closest import Closest
-from palmette.ultrametric.losses.cluster_size import ClusterSize
 from palmette.ultrametric.losses.dasgupta import Dasgupta
+from palmette.ultrametric.losses.edge_means import Closest, ClusterSize
 from palmette.ultrametric.losses.triplet import Triplet
 
 __all__ = ["Closest", "ClusterSize", "Dasgupta", "Loss", "Triplet", "WeightedSum"]

@@ -15,7 +15,7 @@ straight runs, at most log₂ N of them, though single linkage makes trees that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,11 +26,9 @@ from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.subdominant import Subdominant
 
-__all__ = ["Dasgupta", "soft_sizes"]
+__all__ = ["Dasgupta"]
 
-
-shares: Any = None  # ℓ(a − b) and ℓ(b − a) from two levels, put in by `specialise`
-run: Any = None
+shares = run = cast(Any, None)  # put in by `specialise`: ℓ(a − b) and ℓ(b − a) from two levels; their sums over a run
 
 _WIDEST = 1200.0  # slope times range of altitudes up to which exponentials neither overflow nor vanish
 
@@ -64,16 +62,6 @@ class Dasgupta(Loss):
         share = np.bincount(fitted.merge_of_edge, 1.0 / graph.weights, minlength=len(fitted.altitudes))
         sizes, gradient = _walk(fitted, self.slope, share / max(graph.n_edges, 1))
         return float(share @ sizes / max(graph.n_edges, 1)), gradient
-
-
-def soft_sizes(fitted: Subdominant, slope: float) -> Floats:
-    """The soft size of each merge.
-
-    >>> from palmette.ultrametric import subdominant
-    >>> soft_sizes(subdominant(Graph([[0, 1], [1, 2]], [1.0, 3.0])), slope=50.0).round(6)
-    array([1.5 , 2.25])
-    """
-    return _walk(fitted, slope, np.zeros(len(fitted.altitudes)))[0]
 
 
 def _walk(fitted: Subdominant, slope: float, share: Floats) -> tuple[Floats, Floats]:

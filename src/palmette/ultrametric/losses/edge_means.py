@@ -1,17 +1,33 @@
-"""A price for small clusters that stay alone up to great heights."""
+"""Means over edges: how far the ultrametric is from the weights, and a price for small clusters that stay alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette._jit import kernel
+from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.subdominant import Subdominant
 
-__all__ = ["ClusterSize"]
+__all__ = ["Closest", "ClusterSize"]
+
+
+@dataclass(frozen=True)
+class Closest(Loss):
+    """mean over edges of (u(e) − w(e))².
+
+    The paper writes the sum; means make weights of terms and learning rates independent of the size of the graph.
+    """
+
+    def evaluate(self, fitted: Subdominant) -> tuple[float, Floats]:
+        """The mean squared difference, and its gradient by the altitudes."""
+        gradient = np.zeros(len(fitted.altitudes))
+        n_edges = max(fitted.graph.n_edges, 1)
+        total = _squares(fitted.altitudes, fitted.merge_of_edge, fitted.graph.weights, gradient, 2.0 / n_edges)
+        return total / n_edges, gradient
 
 
 @dataclass(frozen=True)
@@ -28,7 +44,7 @@ class ClusterSize(Loss):
         if self.top is not None:
             check_integer("top", self.top, 1)
 
-    def evaluate(self, fitted: Subdominant) -> tuple[float, npt.NDArray[np.float64]]:
+    def evaluate(self, fitted: Subdominant) -> tuple[float, Floats]:
         """The mean of height over size, and its gradient by the altitudes."""
         n_merges = len(fitted.altitudes)
         lowest = 0 if self.top is None else max(n_merges - self.top, 0)
@@ -36,3 +52,14 @@ class ClusterSize(Loss):
         gradient = np.zeros(n_merges)
         gradient[lowest:] = edges_at / fitted.smaller_sizes[lowest:] / max(edges_at.sum(), 1)
         return float(gradient @ fitted.altitudes), gradient
+
+
+@kernel
+def _squares(altitudes, merges, weights, gradient, factor):
+    total = 0.0
+    for edge in range(len(merges)):
+        merge = merges[edge]
+        difference = altitudes[merge] - weights[edge]
+        total += difference * difference
+        gradient[merge] += factor * difference
+    return total
