@@ -55,13 +55,14 @@ def _strings(labels: Iterable[str]) -> tuple[str, ...]:
                 f"labels must be strings, but label {position} is {_shown(name)} "
                 f"of type {type(name).__name__}; convert it with str()"
             )
-    seen: dict[str, int] = {}
-    for position, name in enumerate(names):
-        if (first := seen.setdefault(name, position)) < position:
-            raise ValueError(
-                f"labels must be distinct, but {_shown(name)} names both leaf {first} "
-                f"and leaf {position}; rename one of them"
-            )
+    if len(set(names)) < len(names):
+        seen: dict[str, int] = {}
+        for position, name in enumerate(names):
+            if (first := seen.setdefault(name, position)) < position:
+                raise ValueError(
+                    f"labels must be distinct, but {_shown(name)} names both leaf {first} "
+                    f"and leaf {position}; rename one of them"
+                )
     return tuple(map(str, names))  # NumPy strings become plain ones
 
 

@@ -19,13 +19,12 @@ def write_examples(folder: Path) -> list[Path]:
     initials = [[word[0] for word in row] for row in languages.words]
     letters = [[None if (i + 2 * j) % 9 == 4 else x for j, x in enumerate(row)] for i, row in enumerate(initials)]
     alike = languages.similarity.round(4)
-    apart = (1 - alike).round(4)
     return [
         _table(folder / "worlds.csv", ("name", "kind", *worlds.variables), worlds, points),
         _table(folder / "gaps.csv", ("name", "kind", *worlds.variables), worlds, gaps),
         _table(folder / "languages.csv", ("language", "family", *languages.labels), languages, alike.tolist()),
         _table(folder / "letters.csv", ("language", "family", *map(str, range(1, 11))), languages, letters),
-        _write(folder / "distances.csv", [languages.labels, *apart.tolist()]),
+        _write(folder / "distances.csv", [languages.labels, *(1 - alike).round(4).tolist()]),
         _trees(folder / "posterior.nex", languages),
     ]
 

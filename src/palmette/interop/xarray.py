@@ -70,12 +70,8 @@ def _chains(chains: Any, members: bool, model: object, seed: int | None) -> Any:
 def _variables(draws: AnyDraws, members: bool) -> Variables:
     per_draw, per_merge = ("draw",), ("draw", "merge")
     if isinstance(draws, PartitionDraws):
-        membership = (("draw", "leaf"), np.asarray(draws.memberships))
-        return {
-            "membership": membership,
-            "n_clusters": (per_draw, draws.n_clusters),
-            "log_prob": (per_draw, draws.log_probs),
-        }
+        flat: Variables = {"membership": (("draw", "leaf"), np.asarray(draws.memberships))}
+        return flat | {"n_clusters": (per_draw, draws.n_clusters), "log_prob": (per_draw, draws.log_probs)}
     children = draws.children if isinstance(draws, CoalescentDraws) else _children(draws)
     n = draws.n_leaves
     sizes = _over_merges(np.ones(n, dtype=np.int64), children)
