@@ -125,7 +125,9 @@ def run(
             bar.advance(size)
     finally:
         bar.close()
-    _finish(path, _manifest(settings), [parts[number] for number in sorted(parts)])
+    written = [parts[number] for number in sorted(parts)]
+    _remove(path, [part["file"] for part in written])
+    _write_json(path / _MANIFEST, {**_manifest(settings), "complete": True, "parts": written})
     return Results(path)
 
 
@@ -173,11 +175,6 @@ def _remove(folder: Path, kept: list[str]) -> None:
     for part in [*folder.glob("part-*.parquet"), *folder.glob("part-*.parquet.new")]:
         if part.name not in kept:
             part.unlink()
-
-
-def _finish(folder: Path, manifest: dict[str, Any], parts: list[dict[str, Any]]) -> None:
-    _remove(folder, [part["file"] for part in parts])
-    _write_json(folder / _MANIFEST, {**manifest, "complete": True, "parts": parts})
 
 
 def _name(number: int) -> str:

@@ -167,7 +167,7 @@ class _Clocks(_Lineages):
         _note_change(i, gone, self.slots, self._row, self._table, self._partner, self._value)
 
     def next(self, last: float) -> tuple[int, int, float]:
-        i = int(_first_slot(self.slots, self._value))
+        i = int(self.slots[np.argmin(self._value[self.slots[:-1]])])  # the last slot has no partner
         return i, int(self._partner[i]), float(self._value[i])
 
 
@@ -266,12 +266,3 @@ def _note_change(i, j, slots, row, table, partner, value):
             _find_partner(s, slots, table, partner, value)
         elif s < i and (partner[s] < 0 or row[s] < value[s] or (row[s] == value[s] and i < partner[s])):
             partner[s], value[s] = i, row[s]
-
-
-@kernel
-def _first_slot(slots, value):
-    first = slots[0]
-    for s in slots[:-1]:  # the last one has no partner
-        if value[s] < value[first]:
-            first = s
-    return first

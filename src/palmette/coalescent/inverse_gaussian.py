@@ -27,10 +27,10 @@ _LOG_2_PI = math.log(2 * math.pi)
 
 @inline
 def _mode(dimension, energy, rate, lowest):
-    # S_m: the maximum of p log S − (c S + E/S)/2 over S ≥ a, in the form that does not cancel.
+    # p and S_m, the maximum of p log S − (c S + E/S)/2 over S ≥ a, in the form that does not cancel.
     p = 1.0 - 0.5 * dimension
     root = math.sqrt(p * p + rate * energy)
-    return max((p + root) / rate if p > 0.0 else energy / (root - p) if energy > 0.0 else 0.0, lowest)
+    return p, max((p + root) / rate if p > 0.0 else energy / (root - p) if energy > 0.0 else 0.0, lowest)
 
 
 @inline
@@ -102,8 +102,7 @@ def log_truncated_integral(dimension, energy, rate, lowest):
     >>> round(log_truncated_integral(1.0, 1.0, 1.0, 0.0), 12)  # log(e^−1 / 2)
     -1.69314718056
     """
-    p = 1.0 - 0.5 * dimension
-    middle = _mode(dimension, energy, rate, lowest)
+    p, middle = _mode(dimension, energy, rate, lowest)
     if not middle > 0.0:
         return np.inf
     grow, shrink = 0.5 * rate * middle, 0.5 * energy / middle
@@ -120,8 +119,7 @@ def draw_truncated(dimension, energy, rate, lowest, key):
 
     One to 1.2 trials on average. 0 where the integral diverges.
     """
-    p = 1.0 - 0.5 * dimension
-    middle = _mode(dimension, energy, rate, lowest)
+    p, middle = _mode(dimension, energy, rate, lowest)
     if not middle > 0.0:
         return 0.0
     grow, shrink = 0.5 * rate * middle, 0.5 * energy / middle

@@ -96,13 +96,12 @@ def _mixed(weights: Floats, logs: Floats, ages: Floats, clusters: Any, numbers: 
         share = np.where(logs == top, 1.0, np.exp(np.where(np.isfinite(top), logs - top, -np.inf)))
     total = share.sum(axis=(1, 2))
     share /= total[:, None, None]
-    probabilities, mean = np.zeros((len(logs), len(clusters))), np.zeros((len(logs), len(clusters)))
-    weight = np.zeros_like(mean)
-    for k in range(len(logs)):
-        np.add.at(probabilities[k], numbers, share[k])
-        np.add.at(mean[k], numbers, np.maximum(share[k], 1e-300) * ages[k])
-        np.add.at(weight[k], numbers, np.maximum(share[k], 1e-300))
-    return Placement(clusters, np.minimum(probabilities, 1.0), mean / weight, top[:, 0, 0] + np.log(total))
+    weight = np.maximum(share, 1e-300)
+    probabilities, mean, weights = (
+        np.array([np.bincount(numbers.ravel(), each.ravel(), len(clusters)) for each in parts])
+        for parts in (share, weight * ages, weight)
+    )
+    return Placement(clusters, np.minimum(probabilities, 1.0), mean / weights, top[:, 0, 0] + np.log(total))
 
 
 def _place(points: Floats, hierarchy: Hierarchy, process: Process, row: Floats) -> tuple[Floats, Floats]:

@@ -25,7 +25,7 @@ _PAIR, _DURATION, _LENGTH = 0, 1, 2  # steps of a particle's stream; candidates 
 
 # A process's functions, and ours for it, put in by `specialise`.
 meet = log_z = join = log_root = log_integral = propose_length = log_survival = cast(Any, None)
-choose = introduce = enter = follow = cast(Any, None)
+choose = enter = follow = cast(Any, None)
 
 
 class Pool(NamedTuple):
@@ -54,10 +54,6 @@ def _rate(m):
 def _separation(pool, slot, now, i, j):
     # Length of both branches if the two met now.
     return (now - pool.age[slot[i]]) + (now - pool.age[slot[j]])
-
-
-def _introduce(theta, pool, slot, i, j, meeting):
-    meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
 
 
 @inline
@@ -99,7 +95,7 @@ def _prior_prior(theta, pool, swarm, p, m, seed, item, values, meeting):
     slot, now = swarm.slot[p], swarm.now[p]
     delta = -math.log1p(-unit_draw(seed, item, _DURATION)) / _rate(m)
     i, j = _pair_number(int(unit_draw(seed, item, _PAIR) * _rate(m)), m)
-    introduce(theta, pool, slot, i, j, meeting)
+    meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
     return i, j, now + delta, log_z(theta, meeting, _separation(pool, slot, now, i, j) + 2.0 * delta)
 
 
@@ -109,7 +105,7 @@ def _prior_post(theta, pool, swarm, p, m, seed, item, values, meeting):
     k = 0
     for i in range(m):
         for j in range(i + 1, m):
-            introduce(theta, pool, slot, i, j, meeting)
+            meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
             values[k] = log_z(theta, meeting, _separation(pool, slot, now, i, j) + 2.0 * delta)
             k += 1
     chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
@@ -123,12 +119,12 @@ def _post_post(theta, pool, swarm, p, m, seed, item, values, meeting):
     k = 0
     for i in range(m):
         for j in range(i + 1, m):
-            introduce(theta, pool, slot, i, j, meeting)
+            meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
             values[k] = log_integral(theta, meeting, _separation(pool, slot, now, i, j), rate)
             k += 1
     chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
     i, j = _pair_number(chosen, m)
-    introduce(theta, pool, slot, i, j, meeting)
+    meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
     s0 = _separation(pool, slot, now, i, j)
     s, log_density = propose_length(theta, meeting, s0, rate, seed, item, _LENGTH)
     delta = 0.5 * (s - s0)
@@ -141,7 +137,7 @@ def _enter(theta, pool, swarm, p, i, j, seed, item, step, meeting):
     # A pair that has come to be: when it would meet, and what that would be worth.
     slot, now = swarm.slot[p], swarm.now[p]
     low, high = min(i, j), max(i, j)
-    introduce(theta, pool, slot, low, high, meeting)
+    meet(theta, pool.message[slot[low]], pool.message[slot[high]], meeting)
     s0 = _separation(pool, slot, now, low, high)
     s, log_density = propose_length(theta, meeting, s0, 1.0, seed, item, step)
     delta = 0.5 * (s - s0)
@@ -168,7 +164,7 @@ def _race(theta, pool, swarm, p, m, seed, item, values, meeting):
             if k != first and k != second:
                 low, high = min(k, one), max(k, one)
                 born = max(pool.age[slot[low]], pool.age[slot[high]])
-                introduce(theta, pool, slot, low, high, meeting)
+                meet(theta, pool.message[slot[low]], pool.message[slot[high]], meeting)
                 survival = log_survival(theta, meeting, _separation(pool, slot, born, low, high), 1.0, event - born)
                 gain -= (event - born) + survival
     return first, second, event, gain
@@ -217,12 +213,11 @@ def _move_slot(table, j, m):
 
 def compile_proposal(kind: type[Process], name: str) -> Any:
     """advance(θ, pool, swarm, m, seed, event, first, last, gain, n_meeting) for the particles first … last − 1."""
-    introduce = specialise_inline(_introduce, meet=kind.meet)
-    shared = {"introduce": introduce, "log_z": kind.log_z}
+    shared = {"meet": kind.meet, "log_z": kind.log_z}
     integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length}
     if name == "race":
         enter = specialise_called(_enter, **shared, propose_length=kind.propose_length)
-        choose = specialise_inline(_race, introduce=introduce, enter=enter, log_survival=kind.log_survival)
+        choose = specialise_inline(_race, meet=kind.meet, enter=enter, log_survival=kind.log_survival)
         follow = specialise_inline(_race_on, enter=enter)
     else:
         template = {"prior-prior": _prior_prior, "prior-post": _prior_post, "post-post": _post_post}[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -14,19 +14,14 @@ from palmette.hierarchy import Hierarchy
 __all__ = ["leave_one_out_accuracy", "subtree_score"]
 
 
-class _Row(NamedTuple):
-    # The m leaves that have a class, in leaf order.
-    numbers: Ints  # (m,): their classes
-    meeting: Ints  # (m − 1,): the lowest common ancestor of each and the next one
-    spans: Ints  # (n_nodes, 2): those below node v are numbers spans[v, 0] to spans[v, 1] − 1 of the row
-
-
-def _row(hierarchy: Hierarchy, annotation: Annotation) -> _Row:
+def _row(hierarchy: Hierarchy, annotation: Annotation) -> tuple[Ints, Ints, Ints]:
+    # Of the m leaves that have a class, in leaf order, (m,) their classes, and (m − 1,) the lowest common ancestor of
+    # each and the next one; (n_nodes, 2): where those below node v begin and end in this row.
     order = hierarchy.leaf_order
     has_class = annotation.numbers[order] >= 0
     leaves = order[has_class]
     before = np.concatenate(([0], np.cumsum(has_class)))
-    return _Row(annotation.numbers[leaves], hierarchy.lca(leaves[:-1], leaves[1:]), before[hierarchy.intervals])
+    return annotation.numbers[leaves], hierarchy.lca(leaves[:-1], leaves[1:]), before[hierarchy.intervals]
 
 
 def subtree_score(hierarchy: Hierarchy, classes: Classes, *, labels: Iterable[str] | None = None) -> float:
@@ -43,11 +38,11 @@ def subtree_score(hierarchy: Hierarchy, classes: Classes, *, labels: Iterable[st
     """
     annotation = read_classes(hierarchy, classes, labels)
     require_pairs(annotation)
-    row = _row(hierarchy, annotation)
-    changes = np.concatenate(([0], np.cumsum(np.diff(row.numbers) != 0)))
-    first, stop = row.spans[row.meeting].T
+    numbers, meeting, spans = _row(hierarchy, annotation)
+    changes = np.concatenate(([0], np.cumsum(np.diff(numbers) != 0)))
+    first, stop = spans[meeting].T
     n_pure = int(np.count_nonzero(changes[first] == changes[stop - 1]))
-    return n_pure / (len(row.numbers) - len(annotation.sizes))
+    return n_pure / (len(numbers) - len(annotation.sizes))
 
 
 def leave_one_out_accuracy(
@@ -78,20 +73,20 @@ def leave_one_out_accuracy(
     annotation = read_classes(hierarchy, classes, labels)
     if annotation.sizes.sum() < 2:
         raise ValueError("fewer than two leaves have a class, so none can be foretold; give a class to two or more")
-    row = _row(hierarchy, annotation)
-    right, most, n_most, n_near = _votes(row, len(annotation.sizes), hierarchy.n_nodes)
+    right, most, n_most, n_near = _votes(hierarchy, annotation)
     credit = right / n_near if rule == "fraction" else (right == most) / n_most
     return float(credit.mean())
 
 
-def _votes(row: _Row, n_classes: int, n_nodes: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _votes(hierarchy: Hierarchy, annotation: Annotation) -> tuple[Ints, Ints, Ints, Ints]:
     # For each leaf, among the leaves nearest to it: how many are of its class, how many of the most frequent class,
     # how many classes are as frequent as that, and how many leaves there are.
-    beside = np.concatenate(([n_nodes], row.meeting, [n_nodes]))
-    first, stop = row.spans[np.minimum(beside[:-1], beside[1:])].T  # of two ancestors the lower has the lower number
-    right, most, n_most = (np.zeros(len(row.numbers), dtype=np.int64) for _ in range(3))
-    for number in range(n_classes):
-        own = row.numbers == number
+    numbers, meeting, spans = _row(hierarchy, annotation)
+    beside = np.concatenate(([hierarchy.n_nodes], meeting, [hierarchy.n_nodes]))
+    first, stop = spans[np.minimum(beside[:-1], beside[1:])].T  # of two ancestors the lower has the lower number
+    right, most, n_most = (np.zeros(len(numbers), dtype=np.int64) for _ in range(3))
+    for number in range(len(annotation.sizes)):
+        own = numbers == number
         before = np.concatenate(([0], np.cumsum(own)))
         votes = before[stop] - before[first] - own
         right[own] = votes[own]

@@ -16,7 +16,6 @@ least cost on the levels, less that, is a lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -202,24 +201,19 @@ class _Pool:
             pool = _Pool(pool.merges + high.merges, np.concatenate((pool.weights, high.weights)), below)
         return pool
 
-    def all(self) -> Iterator[_Pool]:
-        yield self
-        for pool in self.below:
-            yield from pool.all()
-
 
 def _polished(graph: Graph, merges: list[_Merge]) -> Floats:
     """The closest ultrametric on the edges that this tree has: isotonic regression, from the lowest merges up."""
     pools = [_Pool([number], graph.weights[merge.edges]) for number, merge in enumerate(merges)]
     values = np.empty(graph.n_edges)
     for number in range(len(merges) - 1, -1, -1):
-        pools[number] = pools[number].pooled()
-        parent = merges[number].parent
+        pool, parent = pools[number].pooled(), merges[number].parent
+        for each in pool.merges:
+            pools[each] = pool
         if parent >= 0:
-            pools[parent].below.append(pools[number])
-            continue
-        for pool in pools[number].all():
-            values[np.concatenate([merges[each].edges for each in pool.merges])] = pool.altitude
+            pools[parent].below.append(pool)
+    for pool, merge in zip(pools, merges, strict=True):
+        values[merge.edges] = pool.altitude
     return values
 
 

@@ -179,11 +179,10 @@ class Graph(Immutable):
         if entries.shape != (self.n_edges,):
             raise ValueError(f"values has shape {entries.shape}; give one value per edge ({self.n_edges})")
         low, high = np.minimum(self.sources, self.targets), np.maximum(self.sources, self.targets)
-        order = np.lexsort((entries, high, low))
-        low, high, entries = low[order], high[order], entries[order]
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-        low, high, entries = low[first], high[first], entries[first]
+        keys = low.astype(np.int64) * self.n_vertices + high
+        order = np.lexsort((entries, keys))
+        kept = order[np.diff(keys[order], prepend=-1) != 0]
+        low, high, entries = low[kept], high[kept], entries[kept]
         both = (np.concatenate((entries, entries)), (np.concatenate((low, high)), np.concatenate((high, low))))
         return scipy.sparse.coo_array(both, shape=(self.n_vertices, self.n_vertices)).tocsr()
 
