@@ -39,7 +39,7 @@ def test_clusterers_have_limits_of_their_own():
 
 def test_black_boxes_stop_earlier(monkeypatch):
     few = Defaults(exact_leaves=6, function_leaves=5)
-    monkeypatch.setattr(import_module("palmette.search.posterior"), "DEFAULTS", few)
+    monkeypatch.setattr(import_module("palmette.search.exact_or_sparse"), "DEFAULTS", few)
     for n in (5, 6, 7):
         function = pal.models.SplitFunction(n, lambda left, right: np.zeros(len(left)))
         assert pal.search.posterior(function, progress=False).is_exact == (n <= 5)

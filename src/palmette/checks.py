@@ -108,7 +108,8 @@ def check_choice(name: str, given: object, choices: Iterable[object], otherwise:
     Traceback (most recent call last):
     ValueError: rule is 'rate2'; give one of 'rate1', 'max-prob'
     """
-    if given not in (accepted := tuple(choices)):
+    accepted = tuple(choices)
+    if not any(isinstance(given, type(choice)) and given == choice for choice in accepted):  # arrays compare otherwise
         raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, accepted))}{otherwise}")
 
 
