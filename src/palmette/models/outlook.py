@@ -54,21 +54,37 @@ def triple_outlook(theta, m, sizes, cross, gain, out):
 
 
 @inline
+def _find_worst(values, m, worst):
+    # Where the four smallest values are, smallest first; −1 if there are fewer.
+    for r in range(4):
+        worst[r] = -1
+        for x in range(m):
+            is_new = (
+                r == 0 or values[x] > values[worst[r - 1]] or (values[x] == values[worst[r - 1]] and x > worst[r - 1])
+            )
+            if is_new and (worst[r] < 0 or values[x] < values[worst[r]]):
+                worst[r] = x
+        if worst[r] < 0:
+            worst[r + 1 :] = -1
+            return
+
+
+@inline
 def neighbour_outlook(theta, m, sizes, cross, gain, out):
     """The gain −β κ(x ∪ y), and half the best gain of every cluster that is then left, but for the two worst."""
-    best = np.full(m, -np.inf)
+    best, worst = np.full(m, -np.inf), np.empty(4, np.int64)
     total = 0.0
     for x in range(m):
         for y in range(x + 1, m):
             best[x], best[y] = max(best[x], gain[x, y]), max(best[y], gain[x, y])
         total += best[x]
-    worst = np.argsort(best, kind="mergesort")[:4]
+    _find_worst(best, m, worst)
     for x in range(m):
         for y in range(x + 1, m):
             one, two, found = 0.0, 0.0, 0
-            for z in worst:
-                if found < 2 and z != x and z != y:
-                    one, two = best[z], one
+            for r in range(4):
+                if found < 2 and worst[r] >= 0 and worst[r] != x and worst[r] != y:
+                    one, two = best[worst[r]], one
                     found += 1
             left_out = one + two + gain[x, y] - max(one, two, gain[x, y])
             rest = total - best[x] - best[y] + gain[x, y] - left_out

@@ -96,8 +96,12 @@ def _check_width(width: int | None, n: int) -> int:
 @inline
 def _add_up(place, m, additive, pairwise, sums, cross):
     n, d = additive.shape
-    sums[:m] = 0.0
-    cross[:, :m, :m] = 0.0
+    for x in range(m):
+        for c in range(d):
+            sums[x, c] = 0.0
+        for c in range(pairwise.shape[0]):
+            for y in range(x, m):
+                cross[c, x, y] = 0.0
     for i in range(n):
         x = place[i]
         for c in range(d):
@@ -129,7 +133,9 @@ def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
 
 @inline
 def _by_gain(theta, m, sizes, cross, gain, rank):
-    rank[:m, :m] = gain[:m, :m]
+    for x in range(m):
+        for y in range(x + 1, m):
+            rank[x, y] = gain[x, y]
 
 
 def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
