@@ -104,18 +104,17 @@ class _Lineages(ABC):
         self._join = specialise(_join, join=prepared.kind.join)
 
     def enter(self, leaf: int) -> None:
-        """Compare a leaf with those before it."""
-        self.slots = np.arange(leaf + 1)
-        self._compare_all(leaf, self.n)
+        """Compare a leaf with those after it; the last leaf comes first."""
+        self.slots = np.arange(leaf, self.n)
+        self._compare_all(leaf, self.slots[1:], self.n)
 
     def join(self, i: int, j: int, age: float) -> None:
         """Slots i < j meet at this age; slot i holds what becomes of them, slot j nothing any more."""
         self._join(self.theta, i, j, age, self.messages, self.ages)
         self.slots = self.slots[self.slots != j]
-        self._compare_all(i, j)
+        self._compare_all(i, self.slots[self.slots != i], j)
 
-    def _compare_all(self, i: int, gone: int) -> None:
-        others = self.slots[self.slots != i]
+    def _compare_all(self, i: int, others: Ints, gone: int) -> None:
         self._compare(i, others, gone)
         self.n_evaluations += len(others)
 
@@ -130,9 +129,9 @@ class _Lineages(ABC):
 
 def _agglomerate(lineages: _Lineages, bar: Progress) -> tuple[Ints, Floats]:
     n = lineages.n
-    for leaf in range(1, n):
+    for leaf in range(n - 2, -1, -1):
         lineages.enter(leaf)
-        bar.advance(leaf)
+        bar.advance(n - 1 - leaf)
     node = np.arange(n)
     children, ages = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
     last = 0.0
@@ -167,7 +166,7 @@ class _Clocks(_Lineages):
         _note_change(i, gone, self.slots, self._row, self._table, self._partner, self._value)
 
     def next(self, last: float) -> tuple[int, int, float]:
-        i = int(self.slots[np.argmin(self._value[self.slots[:-1]])])  # the last slot has no partner
+        i = int(_first_slot(self.slots, self._value))
         return i, int(self._partner[i]), float(self._value[i])
 
 
@@ -242,7 +241,7 @@ def _choose(theta, slots, ages, last, rate, wants_density, meetings, shared):
     return best_i, best_j, best_age
 
 
-@inline
+@kernel
 def _find_partner(i, slots, table, partner, value):
     # The first slot after i with the earliest age.
     n = partner.size
@@ -261,8 +260,17 @@ def _note_change(i, j, slots, row, table, partner, value):
     for s in slots:
         if s != i:
             table[_entry(min(s, i), max(s, i), n)] = row[s]
-    for s in slots:
+    for s in slots[:1] if j == n else slots:  # a leaf that enters changes nothing for those after it
         if s == i or partner[s] == i or partner[s] == j:
             _find_partner(s, slots, table, partner, value)
-        elif s < i and (partner[s] < 0 or row[s] < value[s] or (row[s] == value[s] and i < partner[s])):
+        elif s < i and (row[s] < value[s] or (row[s] == value[s] and i < partner[s])):
             partner[s], value[s] = i, row[s]
+
+
+@kernel
+def _first_slot(slots, value):
+    first = slots[0]
+    for s in slots[:-1]:  # the last one has no partner
+        if value[s] < value[first]:
+            first = s
+    return first
