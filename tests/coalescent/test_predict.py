@@ -198,6 +198,7 @@ def test_one_leaf_has_only_the_root():
     assert found.clusters == ((0,),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("process", "row"),
     [

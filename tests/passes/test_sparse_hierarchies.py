@@ -13,6 +13,7 @@ from sparse_cases import WORD_EDGES, listed_splits, some_hierarchies
 
 from palmette import SparseTrellis
 from palmette.models import Dasgupta, SumOfSquares
+from palmette.models.evaluate import _trellis_statistics
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.recursions.hierarchies import sparse as kernels
@@ -127,7 +128,7 @@ def test_statistics_are_sums_over_members_and_pairs(n):
     pairwise += pairwise.transpose(0, 2, 1)
     sums, pairs = np.zeros((trellis.n_clusters, 3)), np.zeros((trellis.n_clusters, 2))
     splits = (trellis.offsets, trellis.left, trellis.right)
-    kernels.statistics(n, trellis.words, trellis.sizes, *splits, additive, pairwise, sums, pairs)
+    _trellis_statistics(n, trellis.words, trellis.sizes, *splits, additive, pairwise, sums, pairs)
     for i in range(trellis.n_clusters):
         leaves = list(trellis.members(i))
         np.testing.assert_allclose(sums[i], additive[leaves].sum(axis=0), atol=1e-10)

@@ -117,10 +117,8 @@ def assert_proved(found, model):
     assert found.n_expanded <= found.n_clusters == 2**model.n_leaves - 1
 
 
-SLOW = {"correlation", "sums of squares", "symmetric", "literal", "dasgupta, any sign", "split function"}
-
-
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in MODELS])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MODELS)
 def test_the_best_hierarchy_is_that_of_the_full_trellis(kind, monkeypatch):
     for seed in range(200):
         if seed == (0 if kind == "user's" else 50):
@@ -163,6 +161,7 @@ def test_twenty_leaves_in_clear_groups_are_proved_by_a_few_clusters():
     assert {frozenset(range(i, 20, 3)) for i in range(3)} <= set(map(frozenset, found.hierarchy.clusters()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dasgupta", "correlation", "sums of squares", "ordered", "split function"])
 def test_twelve_leaves_match_the_full_trellis_from_a_bad_start(kind, monkeypatch):
     start_from_caterpillar(monkeypatch)
@@ -202,6 +201,7 @@ def clock(monkeypatch, ticks):
     monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=lambda: float(next(counter) > 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dasgupta", "correlation", "sums of squares", "ordered", "literal", "split function"])
 def test_whenever_time_runs_out_the_bound_holds(kind, monkeypatch):
     start_from_caterpillar(monkeypatch)
@@ -256,6 +256,7 @@ def test_a_function_of_too_many_leaves_is_not_even_begun():
     assert max(asked) < 50 * 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

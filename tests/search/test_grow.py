@@ -70,6 +70,7 @@ def assert_same(one, other):
 # Everything, if it is let.
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("n", [2, 3, 6])
 def test_a_tiny_share_grows_to_the_full_trellis(make, n):

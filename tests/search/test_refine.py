@@ -133,6 +133,7 @@ def ancestors(tree, v):
         yield v
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("n", [3, 7])
 def test_every_regraft_weighs_what_a_full_rescoring_says(make, n):
@@ -199,6 +200,7 @@ def test_after_many_moves_the_state_is_what_is_built_from_scratch(make):
 # What refine promises.
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(case=cases(max_leaves=5), start=st.integers(0, 99), rounds=st.integers(0, 5))
 def test_it_is_never_worse_and_says_what_the_model_says(case, start, rounds):
