@@ -136,7 +136,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     row = {"model": name, "beta": beta, "n": n}
     row["tabulate"], _ = best_time(lambda: trellis.log_psi, 1)
     row["log_z"], Z = best_time(trellis.inside, repeat)
-    row["fell_back"] = trellis.n_unsafe / 2**n
+    row["fell_back"] = trellis.segments.n_unsafe / 2**n
     row["map"], M = best_time(trellis.maximum, repeat)
     best = trellis.choices(trellis.start, M)[2].max()
 
