@@ -12,6 +12,7 @@ from palmette.clusters import Cluster
 from palmette.plot._axes import INK, PLAIN, frame, own_axes, settle, shown_names
 from palmette.plot._classes import COLOURS
 from palmette.temperature import SupportCurve, support_curve
+from palmette.trellis import SomeTrellis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ def support_against_temperature(
     clusters: Iterable[Cluster] | None = None,
     betas: Iterable[float] | None = None,
     most: int = 12,
-    trellis: Any = None,
+    trellis: SomeTrellis | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """The probability of clusters against β, on a logarithmic scale, with the perplexity at the top.

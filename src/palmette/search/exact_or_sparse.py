@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.refine import refine
 from palmette.temperature.perplexity import SomePosterior, at_perplexity
+from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
@@ -118,7 +119,7 @@ class _Task:
         whole.clear()
         return _with_tables(self.on(None))
 
-    def on(self, trellis: SparseTrellis | PartitionTrellis | None) -> SomePosterior:
+    def on(self, trellis: SomeTrellis | None) -> SomePosterior:
         return self.make(self.tempered(trellis), trellis)
 
     def grown(self, trellis: SparseTrellis, **limits: Any) -> SomePosterior:
@@ -128,15 +129,15 @@ class _Task:
             trellis = grow(self.tempered(trellis), trellis, **limits)
         return self.on(trellis)
 
-    def tempered(self, trellis: SparseTrellis | PartitionTrellis | None) -> Any:
+    def tempered(self, trellis: SomeTrellis | None) -> Any:
         if self.perplexity is None:
             return self.model
         return at_perplexity(self.model, self.perplexity, trellis=trellis, progress=self.options["progress"])
 
-    def make(self, model: Any, trellis: Any = None) -> SomePosterior:
+    def make(self, model: Any, trellis: SomeTrellis | None = None) -> SomePosterior:
         if model.clusterings == "hierarchies":
-            return HierarchyPosterior(model, trellis=trellis, **self.options)
-        made = PartitionPosterior(model, trellis=trellis, **self.options)
+            return HierarchyPosterior(model, trellis=cast(SparseTrellis | None, trellis), **self.options)
+        made = PartitionPosterior(model, trellis=cast(PartitionTrellis | None, trellis), **self.options)
         return made if self.n_clusters is None else made.condition(n_clusters=self.n_clusters)
 
 

@@ -18,6 +18,7 @@ from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.progress import Progress
+from palmette.trellis import SomeTrellis
 
 __all__ = ["Scan", "SomePosterior", "TemperatureRow", "at_perplexity", "curve"]
 
@@ -41,7 +42,7 @@ class TemperatureRow(NamedTuple):
 
 
 def at_perplexity(
-    model: AnyTempered, perplexity: float, *, trellis: Any = None, progress: bool | None = None
+    model: AnyTempered, perplexity: float, *, trellis: SomeTrellis | None = None, progress: bool | None = None
 ) -> AnyTempered:
     """The same model at the β where exp(entropy of the posterior) = `perplexity`, to one part in a million.
 
@@ -64,7 +65,7 @@ def curve(
     betas: Iterable[float] | None = None,
     *,
     perplexities: Iterable[float] | None = None,
-    trellis: Any = None,
+    trellis: SomeTrellis | None = None,
     progress: bool | None = None,
 ) -> Table[TemperatureRow]:
     """β, perplexity, entropy and log Z, one row for each of `betas`, or for the β of each of `perplexities`.
@@ -91,7 +92,7 @@ def curve(
 class Scan:
     """Posteriors of one model at one β after the other; none is kept."""
 
-    def __init__(self, model: Tempered, trellis: Any, progress: bool | None) -> None:
+    def __init__(self, model: Tempered, trellis: SomeTrellis | None, progress: bool | None) -> None:
         require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
         if not hasattr(model, "with_beta"):
             raise TypeError(

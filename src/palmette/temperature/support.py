@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.tempered import Tempered
 from palmette.temperature.perplexity import Scan
+from palmette.trellis import SomeTrellis
 
 __all__ = ["SupportCurve", "support_curve"]
 
@@ -38,7 +38,7 @@ def support_curve(
     *,
     clusters: Iterable[Cluster] | None = None,
     rivals: int = 3,
-    trellis: Any = None,
+    trellis: SomeTrellis | None = None,
     progress: bool | None = None,
 ) -> SupportCurve:
     """The probability of every cluster of `clusters` at each of `betas`, which are chosen as by `curve` if None.

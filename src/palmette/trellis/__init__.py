@@ -3,4 +3,6 @@
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
-__all__ = ["PartitionTrellis", "SparseTrellis"]
+__all__ = ["PartitionTrellis", "SomeTrellis", "SparseTrellis"]
+
+SomeTrellis = SparseTrellis | PartitionTrellis
