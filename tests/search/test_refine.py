@@ -155,6 +155,7 @@ def test_every_regraft_weighs_what_a_full_rescoring_says(make, n):
                 assert walk.gain[i] - walk.gain[place] == pytest.approx(then[1] - now[1], abs=1e-9 * (1 + abs(now[1])))
 
 
+@pytest.mark.slow
 @every_model
 def test_the_best_position_has_the_fewest_forbidden_splits_and_the_largest_gain(make):
     model = make(8, 2)
@@ -219,6 +220,7 @@ def all_clusters(n):
     return SparseTrellis.from_clusters([members(mask) for mask in range(1, 1 << n)], [str(i) for i in range(n)])
 
 
+@pytest.mark.slow
 @every_model
 def test_small_problems_are_solved(make):
     solved = []
