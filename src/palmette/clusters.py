@@ -67,8 +67,10 @@ def cluster_sizes(n: int) -> npt.NDArray[np.uint8]:
     >>> cluster_sizes(3)
     array([0, 1, 1, 2, 1, 2, 2, 3], dtype=uint8)
     """
-    sizes = np.zeros(1 << n, dtype=np.uint8)
-    for leaf in range(n):
+    sizes = np.empty(1 << n, dtype=np.uint8)
+    few = min(n, 10)
+    sizes[: 1 << few] = np.bitwise_count(np.arange(1 << few))
+    for leaf in range(few, n):  # by doubling: a list of all masks would take more memory than the sizes
         sizes[1 << leaf : 2 << leaf] = sizes[: 1 << leaf] + np.uint8(1)
     return sizes
 

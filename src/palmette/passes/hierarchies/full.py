@@ -132,8 +132,12 @@ class FullHierarchyPasses(HierarchyPasses):
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
         left = np.empty(2 ** (int(cluster).bit_count() - 1) - 1, dtype=np.uint32)
         values = np.empty(len(left))
-        self.tables.specialised(inside.split_values)(self.tables.data, V, np.uint64(cluster), left, values)
+        self._split_values(self.tables.data, V, np.uint64(cluster), left, values)
         return left, np.uint32(cluster) ^ left, values
+
+    @cached_property
+    def _split_values(self) -> Any:
+        return self.tables.specialised(inside.split_values)
 
     def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks."""
