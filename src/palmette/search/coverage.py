@@ -74,9 +74,10 @@ def uncovered(
     passes = wider.passes
     assert isinstance(passes, SparseHierarchyPasses)
     generator = np.random.default_rng(0 if rng is None else rng)
-    proposal = _Proposal(passes, passes.inside(), generator)
+    Z = passes.inside()
+    proposal = _Proposal(passes, Z, generator)
     weights = np.array([_weight(wider, proposal, log_z) for _ in range(n_draws)])
-    rest = max(0.0, math.expm1(wider.log_partition - log_z)) + float(weights.mean())
+    rest = max(0.0, math.expm1(float(Z[passes.root]) - log_z)) + float(weights.mean())
     error = float(weights.std(ddof=1)) / math.sqrt(n_draws) if n_draws > 1 else math.inf
     return Estimate(rest / (1.0 + rest), "estimate", error / (1.0 + rest) ** 2)
 

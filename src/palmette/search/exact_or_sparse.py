@@ -35,7 +35,7 @@ _MOST_REMAINDERS = 100_000
 
 
 class _Options(TypedDict, total=False):
-    exact_leaves: int
+    exact_leaves: int | None
     max_memory: int | None
     perplexity: float | None
     hierarchies: Iterable[Hierarchy]
