@@ -1,3 +1,4 @@
+from abc import abstractmethod
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NoReturn, TypeVar
@@ -35,9 +36,9 @@ class Labelled(Immutable):
         """The number of leaves."""
         return len(self.labels)
 
+    @abstractmethod
     def _canonical_form(self, leaves: Ints) -> tuple[Ints, ...]:
         """Arrays that say what there is to say once the leaves are numbered in the order given, and nothing else."""
-        raise NotImplementedError
 
     @cached_property
     def _canonical(self) -> tuple[tuple[str, ...], tuple[Ints, ...]]:

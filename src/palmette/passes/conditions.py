@@ -31,6 +31,10 @@ class Conditions:
     def allowed(self, sizes: npt.NDArray[np.integer], shared: Sharing) -> npt.NDArray[np.bool_]:
         """Flags of the possible clusters, given their sizes and how many leaves each shares with a given one."""
 
+    @abstractmethod
+    def phrase(self) -> str:
+        """The conditions in words, for messages; nothing if there are none."""
+
     def __bool__(self) -> bool:
         return bool(self.required or self.forbidden)
 

@@ -14,6 +14,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
+from palmette.passes.conditions import Conditions
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 
@@ -34,14 +35,10 @@ class _Passes(Protocol):
     def entropy(self, Z: Floats, mu: Floats) -> float: ...
 
 
-class _Conditions(Protocol):
-    def phrase(self) -> str: ...
-
-
 Clustering = TypeVar("Clustering")
 AnyModel = TypeVar("AnyModel", bound=Model)
 AnyTrellis = TypeVar("AnyTrellis")
-AnyConditions = TypeVar("AnyConditions", bound=_Conditions)
+AnyConditions = TypeVar("AnyConditions", bound=Conditions)
 AnyPasses = TypeVar("AnyPasses", bound=_Passes)
 
 
