@@ -15,7 +15,7 @@ DESIGN = Path(__file__).parents[1] / "docs/design.md"
 
 # From the bottom to the top. Those in one line do not import each other.
 ORDER = [
-    ["_version", "errors", "defaults", "array_types", "progress", "_extras"],
+    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "_parts"],
     ["_immutable", "labels", "checks", "_jit"],
     ["_static", "clusters", "numeric", "hashing", "threads", "links"],
     ["formats", "drawing"],
@@ -23,10 +23,11 @@ ORDER = [
     ["hierarchy"],
     ["trellis", "likelihoods"],
     ["models"],
-    ["recursions"],
+    ["recursions", "regrafts"],
     ["passes"],
     ["posterior"],
     ["temperature"],
+    ["sampling"],
     ["search"],
     ["similarity", "evaluate", "datasets", "ultrametric"],
     ["coalescent"],

@@ -7,7 +7,7 @@ function that calls names it does not define, such as ``log_psi``) becomes a ker
 functions put in for them, whose files are part of the digest too.
 
 Most of the time of a compilation goes into the *parts* of kernels, small functions that are always inlined. So they lie
-on disk as well, for the next kernel that is made of them, and have none of the wrappers that Numba gives to a function.
+on disk as well, for the next kernel that is made of them, and are never made into machine code: see `palmette._parts`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Any
 import numba
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
+
+from palmette._parts import PartDispatcher
 
 __all__ = [
     "as_compiled",
@@ -101,7 +103,7 @@ def _cache_on_disk(compiled: Any) -> None:
         compiled.enable_caching()
 
 
-class _Part(CPUDispatcher):  # type: ignore[misc]
+class _Part(PartDispatcher):
     """A function that only kernels call: on disk if it is ours."""
 
     def compile(self, sig: Any) -> Any:

@@ -24,10 +24,11 @@ import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import Correlation, CorrelationClusters, Dasgupta, Ginkgo, SplitFunction, SumOfSquares, Uniform
 from palmette.models.evaluate import pair_log_potentials
+from palmette.regrafts import regrafts_of
+from palmette.regrafts.protocol import best_position
+from palmette.regrafts.tree_state import PLACE, POSITIONS, regraft, total
 from palmette.search import Found, greedy, refine
-from palmette.search.refine import Optimum, _Clock, _Search, regrafts_of
-from palmette.search.regrafts import best_position
-from palmette.search.tree_state import PLACE, POSITIONS, regraft, total
+from palmette.search.refine import Optimum, _Clock, _Search
 
 
 def points(n, seed=0):

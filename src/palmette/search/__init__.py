@@ -3,8 +3,8 @@
 `posterior` searches as well where it has to: for the clusters that are summed over.
 
 Who calls whom: `greedy` and `bayesian` find the next pair by `partners`; `beam` keeps `forests`; `a_star` walks, and
-where the walk stops, has a cluster opened; `refine` makes `moves`, which survey `regrafts`, compiled or by masks, of a
-`tree_state`. `exact_or_sparse` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow`.
+where the walk stops, has a cluster opened; `refine` makes `moves`, which survey `palmette.regrafts`.
+`exact_or_sparse` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow`.
 """
 
 from palmette.search.a_star import Proved, a_star

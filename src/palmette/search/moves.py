@@ -15,8 +15,8 @@ import numpy.typing as npt
 from palmette._jit import kernel
 from palmette.array_types import Ints
 from palmette.numeric import unit_draw
-from palmette.search.regrafts import Regrafts, best_position
-from palmette.search.tree_state import PLACE, POSITIONS, WORK, ancestor_of_size, copy_tree, regraft, total
+from palmette.regrafts.protocol import Regrafts, best_position
+from palmette.regrafts.tree_state import PLACE, POSITIONS, WORK, ancestor_of_size, copy_tree, regraft, total
 
 __all__ = ["Agenda", "advancer", "keep_better", "queue_all", "round_agenda"]
 

@@ -14,26 +14,24 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from palmette.checks import check_seconds
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
-from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
+from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
-from palmette.search.compiled_regrafts import CompiledRegrafts
+from palmette.regrafts import regrafts_of
+from palmette.regrafts.tree_state import WORK, total
 from palmette.search.found import Found
-from palmette.search.mask_regrafts import MaskRegrafts
 from palmette.search.moves import advancer, keep_better, queue_all, round_agenda
-from palmette.search.regrafts import Regrafts
-from palmette.search.tree_state import WORK, total
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["Optimum", "local_optima", "refine", "regrafts_of"]
+__all__ = ["Optimum", "local_optima", "refine"]
 
 _PATIENCE = 3  # rounds without a gain that end a line
 _DISPLACED = (0.1, 0.3, 0.6)  # parts displaced, for each leaf, where a new line begins; lines take turns
@@ -203,11 +201,6 @@ class _Search:
         passes = SparseHierarchyPasses(self.model, trellis, HierarchyConditions(self.model.labels))
         M = passes.maximum()
         return trellis.hierarchy_of(passes.best_rows(M)) if M[-1] > -np.inf else None
-
-
-def regrafts_of(model: HierarchyModel) -> Regrafts:
-    """The regrafts of a model, compiled if it is."""
-    return CompiledRegrafts(cast(SplitModel, model)) if model.is_compiled else MaskRegrafts(model)
 
 
 def _check_end(seconds: float | None, rounds: int | None) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import kernel
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
@@ -86,12 +86,30 @@ def empty_walk(tree: Tree) -> Walk:
     return Walk._make([*links, *statistics, *tables, *values, ints(m), ints(m, 3), ints(4)])
 
 
+@inline
+def _copy(source, target):
+    # Entry by entry: Numba takes seconds to compile an assignment of arrays, for all the shapes these might have.
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+@inline
+def _copy_rows(source, target):
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
 @kernel
 def copy_tree(source, target):
     """Make `target` the same as `source`."""
-    target.parent[:], target.child[:], target.size[:] = source.parent, source.child, source.size
-    target.sums[:], target.pairs[:], target.table[:] = source.sums, source.pairs, source.table
-    target.log_psi[:] = source.log_psi
+    _copy(source.parent, target.parent)
+    _copy_rows(source.child, target.child)
+    _copy(source.size, target.size)
+    _copy_rows(source.sums, target.sums)
+    _copy_rows(source.pairs, target.pairs)
+    _copy_rows(source.table, target.table)
+    _copy(source.log_psi, target.log_psi)
 
 
 @kernel

@@ -5,8 +5,8 @@ S, so the splits on this path, and no others, change:
 
     gain(C) = log ψ(C, S) + Σ [log ψ with S in the child on the path − log ψ without S]
 
-A cluster has two children, so all these terms, for all C, are three per cluster. `compiled_regrafts` and
-`mask_regrafts` compute them, each for one kind of model; `moves` asks for them, on behalf of `refine`.
+A cluster has two children, so all these terms, for all C, are three per cluster. `compiled` and
+`masks` compute them, each for one kind of model, for `search.refine` and for sampling.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from palmette._jit import kernel
 from palmette.hierarchy import Hierarchy
-from palmette.search.tree_state import CHANGES, IS_KNOWN, PLACE, POSITIONS, WORK, Tree, Walk, empty_walk
+from palmette.regrafts.tree_state import CHANGES, IS_KNOWN, PLACE, POSITIONS, WORK, Tree, Walk, empty_walk
 
 __all__ = ["Regrafts", "best_position", "weigh"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from palmette.clusters import lowest_first
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import HierarchyModel
-from palmette.search.regrafts import Regrafts, weigh
-from palmette.search.tree_state import CHANGES, POSITIONS, Tree, Walk, lay_out, tree_with
+from palmette.regrafts.protocol import Regrafts, weigh
+from palmette.regrafts.tree_state import CHANGES, POSITIONS, Tree, Walk, lay_out, tree_with
 
 __all__ = ["MaskRegrafts"]
 

@@ -15,8 +15,8 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.evaluate import node_sums
 from palmette.models.features import feature_loader
 from palmette.models.split_model import SplitModel
-from palmette.search.regrafts import Regrafts, weigh
-from palmette.search.tree_state import (
+from palmette.regrafts.protocol import Regrafts, weigh
+from palmette.regrafts.tree_state import (
     CHANGES,
     GAINS,
     IS_NEW,
@@ -47,11 +47,11 @@ class CompiledRegrafts(Regrafts):
     def __init__(self, model: SplitModel) -> None:
         self._model = model
         self.data = (model.theta, model.pairwise)
-        scorer = {"score": model.score, "load": feature_loader(model.n_features)}
+        self.scorer = {"score": model.score, "load": feature_loader(model.n_features)}
         describe_rest = specialise_inline(_describe_rest, features=model.features)
-        score_rest = specialise_inline(_score_rest, **scorer)
+        score_rest = specialise_inline(_score_rest, **self.scorer)
         self.survey = specialise(_survey, describe_rest=describe_rest, score_rest=score_rest)
-        self.refresh = specialise(_refresh, features=model.features, **scorer)
+        self.refresh = specialise(_refresh, features=model.features, **self.scorer)
 
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:
         """With the sums of all clusters, and room for their features."""

@@ -1,0 +1,1 @@
+"""Clusterings drawn by Markov chains, and how far to trust them."""
