@@ -28,6 +28,10 @@ class Progress:
         self._show = sys.stderr.isatty() if show is None else show
         self._drawn = False
 
+    def retitle(self, title: str) -> None:
+        """Say something else from now on."""
+        self._title = title
+
     def skip(self, amount: float) -> None:
         """Say that `amount` of the total was there already: it counts as done, but not as work."""
         self._done += amount

@@ -1,7 +1,7 @@
 """A hierarchy that changes: one part of it is taken out and put back elsewhere, and all places are weighed at once.
 
-`tree_state` is the hierarchy; `protocol` says what can be asked of regrafts; `compiled` and `masks` answer, each for one
-kind of model.
+`tree_state` is the hierarchy; `protocol` says what can be asked of regrafts; `compiled` and `masks` answer, each for
+one kind of model.
 """
 
 from typing import cast

@@ -33,6 +33,7 @@ class Observed(NamedTuple):
     left: Ints
     right: Ints
     weight: Floats  # (k,): the total weight of the hierarchies that have this split
+    splits: Ints  # (T, n − 1): which splits each hierarchy is made of
 
 
 @kernel
@@ -95,7 +96,8 @@ def observe(hierarchies: Iterable[Hierarchy], weights: npt.ArrayLike | None = No
     per_tree = _check_weights(weights, len(numbers))
     keys, first, which = np.unique(parent * len(order) + left, return_index=True, return_inverse=True)
     weight = np.bincount(which.reshape(-1), np.repeat(per_tree, n - 1), minlength=len(keys)).astype(np.float64)
-    return Observed(labels, sets.words[order], parent[first], left[first], right[first], weight)
+    splits = which.reshape(len(numbers), n - 1)
+    return Observed(labels, sets.words[order], parent[first], left[first], right[first], weight, splits)
 
 
 def _tables(trees: TreeSet) -> Iterator[tuple[tuple[str, ...], npt.NDArray[np.int32]]]:

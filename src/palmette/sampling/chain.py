@@ -1,0 +1,220 @@
+"""A Markov chain over hierarchies: patches and regrafts, mixed at random, and what is kept of the states.
+
+Both kinds of move happen below a cluster P, found from a random leaf and a random scale (see `patches`). A *regraft*
+takes one of the 2|P| − 2 parts below P, each alike, and puts it beside one of the clusters that are left there, drawn
+from its conditional law, which `palmette.regrafts` knows for all of them: no other choice depends on where it was, so
+this is Gibbs sampling. Patches rearrange a few things thoroughly, regrafts carry one thing far.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, kernel, specialise
+from palmette.array_types import Ints
+from palmette.hierarchy import Hierarchy
+from palmette.models.split_model import SplitModel
+from palmette.regrafts.compiled import CompiledRegrafts
+from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, regraft
+from palmette.sampling.chance import chance, choose, new_stream
+from palmette.sampling.patches import Patch, empty_patch, redrawer
+
+__all__ = ["ChainState", "HierarchyMoves"]
+
+N_STOPS = 8  # of a patch, at most: more cost more than they gain
+PATCHES = 0.25  # of all moves
+_SMALLEST = 3.0  # leaves of the cluster that a move happens in
+
+survey: Any = None  # put in by `specialise`
+refresh: Any = None
+redraw: Any = None
+features: Any = None
+score: Any = None
+load: Any = None
+
+
+class ChainState(NamedTuple):
+    """A hierarchy on its way, and room for its moves; `tree.parent`, `tree.child` and `stream` say all."""
+
+    tree: Tree
+    walk: Walk
+    patch: Patch
+    stream: Ints
+
+
+@inline
+def _choose_top(parent, size, stream):
+    # The largest cluster around a random leaf with at most so many leaves, all scales alike.
+    n = (parent.size + 1) // 2
+    v = int(chance(stream) * n)
+    most = _SMALLEST * ((n + 1) / _SMALLEST) ** chance(stream)
+    while parent[v] >= 0 and size[parent[v]] <= most:
+        v = parent[v]
+    return v
+
+
+@inline
+def _choose_part(child, size, top, stream):
+    # One of the 2|P| − 2 nodes below P, each alike.
+    v, rank = top, int(chance(stream) * (2 * size[top] - 2))
+    while True:
+        first = 2 * size[child[v, 0]] - 1
+        if rank < first:
+            v = child[v, 0]
+        else:
+            v, rank = child[v, 1], rank - first
+        if rank == 0:
+            return v
+        rank -= 1
+
+
+@kernel
+def _choose_position(walk, temper, penalty, stream, values):
+    # A place of the surveyed part by its weight; −1 if a score is no number.
+    count = walk.counts[POSITIONS]
+    fewest = walk.impossible[0]
+    for i in range(count):
+        fewest = min(fewest, walk.impossible[i])
+    for i in range(count):
+        more = walk.impossible[i] - fewest
+        if not walk.gain[i] < np.inf:
+            return -1
+        values[i] = temper * walk.gain[i] - (penalty * more if more else 0.0)
+    return choose(values, count, chance(stream))
+
+
+def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves, values):
+    # So many moves; how many regrafts and patches changed something, or −1 for a score that is no number.
+    changed = 0
+    for _ in range(n_moves):
+        top = _choose_top(tree.parent, tree.size, stream)
+        if tree.size[top] < _SMALLEST:
+            continue
+        if chance(stream) < patches:
+            kept = redraw(data, tree, patch, top, temper, penalty, stream)
+            if kept < 0:
+                return -1
+            changed += kept
+            continue
+        moved = _choose_part(tree.child, tree.size, top, stream)
+        survey(data, tree, walk, moved, top)
+        target = _choose_position(walk, temper, penalty, stream, values)
+        if target < 0:
+            return -1
+        if target != walk.counts[PLACE]:
+            regraft(tree.parent, tree.child, moved, target, walk)
+            refresh(data, tree, walk, moved)
+            changed += 1
+    return changed
+
+
+@kernel
+def _list_nodes(child, root, nodes, stack):
+    # All nodes, parents first, so that the leaves below a node follow it.
+    n = (child.shape[0] + 1) // 2
+    stack[0], height, m = root, 1, 0
+    while height > 0:
+        height -= 1
+        v = stack[height]
+        nodes[m] = v
+        m += 1
+        if v >= n:
+            stack[height], stack[height + 1] = child[v, 1], child[v, 0]
+            height += 2
+
+
+@kernel
+def _record(child, nodes, numbers, out):
+    # The parent of every node, inner nodes numbered children first, the root last.
+    n = (child.shape[0] + 1) // 2
+    m = n
+    for i in range(nodes.size):
+        v = nodes[nodes.size - 1 - i]
+        if v < n:
+            numbers[v] = v
+        else:
+            out[numbers[child[v, 0]]] = out[numbers[child[v, 1]]] = m
+            numbers[v] = m
+            m += 1
+    out[m - 1] = -1
+
+
+def _restate(data, additive, tree, nodes, leaves):
+    # All statistics anew from the links, so that rounding cannot pile up; returns Σ log ψ and how many are −inf.
+    theta, pairwise = data
+    n, child = (tree.size.size + 1) // 2, tree.child
+    table = tree.table.T
+    m, impossible, total = n, 0, 0.0
+    for i in range(nodes.size):  # from the last leaf on; those below a node come just before it
+        v = nodes[nodes.size - 1 - i]
+        if v < n:
+            m -= 1
+            leaves[m] = v
+            for c in range(additive.shape[1]):
+                tree.sums[v, c] = additive[v, c]
+            for c in range(pairwise.shape[0]):
+                tree.pairs[v, c] = 0.0
+            tree.size[v] = 1
+        else:
+            one, two = child[v, 0], child[v, 1]
+            tree.size[v] = tree.size[one] + tree.size[two]
+            for c in range(additive.shape[1]):
+                tree.sums[v, c] = tree.sums[one, c] + tree.sums[two, c]
+            middle = m + tree.size[one]
+            for c in range(pairwise.shape[0]):
+                across = 0.0
+                for x in range(m, middle):
+                    row = pairwise[c, leaves[x]]
+                    for y in range(middle, m + tree.size[v]):
+                        across += row[leaves[y]]
+                tree.pairs[v, c] = tree.pairs[one, c] + tree.pairs[two, c] + across
+        features(theta, n, tree.size[v], tree.sums[v], tree.pairs[v], tree.table[v])
+        if v >= n:
+            value = score(theta, load(table, v), load(table, child[v, 0]), load(table, child[v, 1]))
+            tree.log_psi[v] = value
+            if value == -np.inf:
+                impossible += 1
+            else:
+                total += value
+    return total, impossible
+
+
+class HierarchyMoves:
+    """The compiled moves of a model."""
+
+    def __init__(self, model: SplitModel, *, patches: float = PATCHES, n_stops: int = N_STOPS) -> None:
+        self.model = model
+        self._patches, self._n_stops = patches, n_stops
+        regrafts = CompiledRegrafts(model)
+        self._regrafts = regrafts
+        self._move = specialise(_advance, survey=regrafts.survey, refresh=regrafts.refresh, redraw=redrawer(model))
+        self._restate = specialise(_restate, features=model.features, **regrafts.scorer)
+
+    def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> ChainState:
+        """A chain at a binary hierarchy of the model's leaves in the model's order."""
+        tree, walk = self._regrafts.tree_of(hierarchy)
+        return ChainState(tree, walk, empty_patch(tree, self._n_stops), new_stream(seed, chain))
+
+    def run(self, state: ChainState, n_moves: int, temper: float = 1.0, penalty: float = np.inf) -> tuple[float, int]:
+        """So many moves under Π ψ^t, an impossible split costing exp(−penalty); Σ log ψ then, and how many are −inf."""
+        tree, m = state.tree, len(state.tree.size)
+        values = np.empty(m)
+        what = (self._regrafts.data, tree, state.walk, state.patch, state.stream)
+        if self._move(*what, temper, penalty, self._patches, n_moves, values) < 0:
+            name = type(self.model).__name__
+            raise ValueError(f"{name}.score returned NaN or inf; a log potential is finite or -inf")
+        return self.restate(state)
+
+    def restate(self, state: ChainState) -> tuple[float, int]:
+        """All statistics anew; Σ log ψ over the possible splits, and the number of impossible ones."""
+        tree, patch = state.tree, state.patch
+        _list_nodes(tree.child, int(np.argmin(tree.parent)), patch.nodes, patch.stack)
+        total, impossible = self._restate(self._regrafts.data, self.model.additive, tree, patch.nodes, patch.leaves)
+        return float(total), int(impossible)
+
+    def record(self, state: ChainState, out: npt.NDArray[np.int32]) -> None:
+        """(2n − 1,): the parents after `run`, nodes numbered as `Hierarchy` does."""
+        _record(state.tree.child, state.patch.nodes, state.patch.wanted, out)

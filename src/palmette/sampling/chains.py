@@ -1,0 +1,162 @@
+"""Several chains side by side: who runs them, what is kept of them, how a run stops and goes on.
+
+A chain is advanced in *sweeps*, as many moves as there are leaves. Its random numbers depend on the seed, on its number
+and on how many it has drawn, so it is the same chain on any number of threads, in one piece or in many. Every so many
+sweeps its state is kept; when there is no more room, every second one is dropped, and from then on half as many are
+kept. So a run can go on for ever, and what is kept depends on its length alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats
+from palmette.progress import Progress
+from palmette.threads import Workers
+
+__all__ = ["ChainKind", "Chains"]
+
+_ROOM = 16384  # states kept of each chain
+_MOST_NUMBERS = 4e7  # in all states kept of all chains
+_SLICE = 0.1  # seconds between two looks at the clock and at Ctrl-C
+
+
+class ChainKind(Protocol):
+    """How one chain begins, goes on, and is written down."""
+
+    width: int
+    """Numbers that a state is written down with."""
+
+    def begin(self, chain: int) -> Any:
+        """The state of a chain at its start."""
+        ...
+
+    def sweep(self, state: Any) -> float:
+        """One sweep; the log potential of the state that it leads to."""
+        ...
+
+    def record(self, state: Any, out: npt.NDArray[np.int32]) -> None:
+        """Write the state down."""
+        ...
+
+    def pack(self, state: Any) -> dict[str, npt.NDArray[Any]]:
+        """All that a chain needs to go on."""
+        ...
+
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """The state that `pack` packed."""
+        ...
+
+
+class Chains:
+    """The states of some chains, and what was kept of them."""
+
+    def __init__(self, kind: ChainKind, n_chains: int) -> None:
+        self._kind = kind
+        room = int(min(_ROOM, max(64, _MOST_NUMBERS // (kind.width * n_chains))))
+        self._room = room - room % 2
+        self.states: list[Any] = [None] * n_chains
+        self.sweeps = np.zeros(n_chains, dtype=np.int64)  # of each chain
+        self.every = 1  # sweeps between two that are kept
+        self._rows = np.zeros((n_chains, self._room, kind.width), dtype=np.int32)
+        self._values = np.zeros((n_chains, self._room))
+
+    @property
+    def n_kept(self) -> int:
+        """States kept of every chain."""
+        return int(self.sweeps.min()) // self.every
+
+    @property
+    def rows(self) -> npt.NDArray[np.int32]:
+        """(chains, n_kept, width): the states."""
+        return self._rows[:, : self.n_kept]
+
+    @property
+    def log_potentials(self) -> Floats:
+        """(chains, n_kept)."""
+        return self._values[:, : self.n_kept]
+
+    def begin(self, threads: int) -> None:
+        """Make the starts of the chains that have none."""
+        self._each(self._begin_one, threads)
+
+    def advance(self, target: int, threads: int, progress: Progress, until: float = np.inf) -> bool:
+        """Let all chains do sweeps until each has done `target`, or until the clock says stop; whether they have."""
+        step, begin = 1, time.monotonic()
+        while self.sweeps.min() < target:
+            if time.monotonic() >= until:
+                return False
+            if int(self.sweeps.min()) // self.every == self._room:
+                self._make_room()
+            first = int(self.sweeps.min())
+            end = min(target, first + step, self._room * self.every)
+            now = time.monotonic()
+            self._each(lambda chain, end=end: self._run_one(chain, end), threads)
+            taken = time.monotonic() - now
+            step = max(1, min(2 * step, int(step * _SLICE / max(taken, 1e-6))))
+            progress.advance(time.monotonic() - begin)
+            begin = time.monotonic()
+        return True
+
+    def _each(self, call: Any, threads: int) -> None:
+        with Workers(threads, Progress("", None, False)) as workers:
+            one_each = np.full(len(self.states), 1e8)
+            workers.run(lambda first, last: [call(chain) for chain in range(first, last)], one_each)
+
+    def _begin_one(self, chain: int) -> None:
+        if self.states[chain] is None:
+            self.states[chain] = self._kind.begin(chain)
+
+    def _run_one(self, chain: int, end: int) -> None:
+        state, kind = self.states[chain], self._kind
+        while self.sweeps[chain] < end:
+            value = kind.sweep(state)
+            done = int(self.sweeps[chain]) + 1
+            if done % self.every == 0:
+                kind.record(state, self._rows[chain, done // self.every - 1])
+                self._values[chain, done // self.every - 1] = value
+            self.sweeps[chain] = done
+
+    def _make_room(self) -> None:
+        half = self._room // 2
+        self._rows[:, :half] = self._rows[:, 1::2]
+        self._values[:, :half] = self._values[:, 1::2]
+        self.every *= 2
+
+    def save(self, path: str | os.PathLike[str], about: str) -> None:
+        """Write all of it to a file, beside an older one until it is whole."""
+        arrays: dict[str, npt.NDArray[Any]] = {"about": np.array(about), "every": np.array(self.every)}
+        known = int(self.sweeps.max()) // self.every  # after Ctrl-C some chains are ahead
+        arrays |= {"sweeps": self.sweeps, "rows": self._rows[:, :known], "values": self._values[:, :known]}
+        for chain, state in enumerate(self.states):
+            if state is not None:
+                arrays |= {f"{chain}_{name}": array for name, array in self._kind.pack(state).items()}
+        place = Path(path)
+        beside = place.with_name(f"{place.name}.part")
+        with beside.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        os.replace(beside, place)
+
+    def load(self, path: str | os.PathLike[str], about: str) -> None:
+        """Go on from what `save` wrote."""
+        with np.load(Path(path), allow_pickle=False) as saved:
+            if str(saved["about"]) != about:
+                raise ValueError(
+                    f"{os.fspath(path)} holds chains of another model, seed or number of chains; "
+                    "give the same ones, or another file"
+                )
+            self.every, self.sweeps = int(saved["every"]), saved["sweeps"]
+            known = saved["rows"].shape[1]
+            self._rows[:, :known], self._values[:, :known] = saved["rows"], saved["values"]
+            for chain in range(len(self.states)):
+                own = [name for name in saved.files if name.startswith(f"{chain}_")]
+                if own:
+                    packed = {name.split("_", 1)[1]: saved[name] for name in own}
+                    self.states[chain] = self._kind.unpack(packed)

@@ -1,0 +1,47 @@
+"""What every move needs: a stream of random numbers, a choice by weight, and log ψ at a temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette._jit import inline, kernel
+from palmette.array_types import Ints
+from palmette.numeric import add_exponentials, exponential, largest, unit_draw
+
+__all__ = ["chance", "choose", "new_stream", "tempered"]
+
+
+def new_stream(seed: int, chain: int) -> Ints:
+    """(3,): seed, number of the chain, how many random numbers it has drawn. All there is to go on from."""
+    return np.array([seed, chain, 0], dtype=np.int64)
+
+
+@inline
+def chance(stream):
+    """The next number of a stream, uniform in [0, 1)."""
+    stream[2] += 1
+    return unit_draw(stream[0], stream[1], stream[2])
+
+
+@inline
+def tempered(log_psi, temper, penalty):
+    """t log ψ; minus the penalty for a split that is impossible. NaN stays NaN."""
+    return -penalty if log_psi == -np.inf else temper * log_psi
+
+
+@kernel
+def choose(values, count, u):
+    """The index j that u ∈ [0, 1) falls upon when j has the weight exp(values[j]); the first if none has any."""
+    top = largest(values, count)
+    if not top > -np.inf:
+        return 0
+    rest = u * add_exponentials(values, count, top)
+    chosen = 0
+    for j in range(count):
+        weight = exponential(values[j] - top)
+        if weight > 0.0:
+            chosen = j
+            rest -= weight
+            if rest < 0.0:
+                break
+    return chosen

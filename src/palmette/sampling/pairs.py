@@ -1,0 +1,73 @@
+"""Where two leaves part, averaged over many hierarchies."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from palmette._jit import kernel
+from palmette.array_types import Floats, Indices
+from palmette.sampling.estimates import Estimates
+
+__all__ = ["expected_lca"]
+
+_BATCHES = 12  # of each chain: their spread tells the error
+
+
+@kernel
+def _add_lca(parents, first, last, by_depth, following, tail, size, depth, out):
+    # Adds the size, or the depth, of the smallest common cluster of every pair, for some rows of parents.
+    n = (parents.shape[1] + 1) // 2
+    for t in range(first, last):
+        for v in range(2 * n - 1):
+            size[v] = 1 if v < n else 0
+            tail[v] = v if v < n else -1
+            if v < n:
+                following[v] = -1
+        depth[2 * n - 2] = 0
+        for i in range(1, 2 * n - 1):
+            v = 2 * n - 2 - i
+            depth[v] = depth[parents[t, v]] + 1
+        # A cluster's leaves are a chain that begins at size[]'s companion `head`, kept in the second half of `tail`.
+        for v in range(2 * n - 2):
+            up = parents[t, v]
+            if size[up] == 0:  # its first child
+                size[up] = size[v]
+                tail[up] = tail[v]
+                tail[2 * n - 1 + up] = tail[2 * n - 1 + v] if v >= n else v
+                continue
+            value = depth[up] if by_depth else size[up] + size[v]
+            i = tail[2 * n - 1 + up]
+            while i >= 0:
+                j = tail[2 * n - 1 + v] if v >= n else v
+                while j >= 0:
+                    out[i, j] += value
+                    out[j, i] += value
+                    j = following[j]
+                i = following[i]
+            following[tail[up]] = tail[2 * n - 1 + v] if v >= n else v
+            tail[up] = tail[v]
+            size[up] += size[v]
+        for i in range(n):
+            out[i, i] += depth[i] if by_depth else 1
+
+
+def expected_lca(rows: Indices, *, depth: bool) -> Estimates:
+    """(n, n) means over (chains, draws, 2n − 1) parents: the size, or the depth, of the smallest common cluster."""
+    n_chains, n_draws, m = rows.shape
+    n = (m + 1) // 2
+    ints = [np.empty(k, dtype=np.int64) for k in (n, 2 * m, m, m)]
+    edges = np.linspace(0, n_draws, min(_BATCHES, n_draws) + 1).astype(np.int64)
+    total, squares = np.zeros((n, n)), np.zeros((n, n))
+    for chain in rows:
+        for first, last in itertools.pairwise(edges):
+            out = np.zeros((n, n))
+            _add_lca(chain, first, last, depth, *ints, out)
+            out /= last - first
+            total += out
+            squares += out**2
+    count = n_chains * (len(edges) - 1)
+    mean: Floats = total / count
+    variance = np.maximum(squares / count - mean**2, 0.0)
+    return Estimates(mean, np.sqrt(variance / max(1, count - 1)))

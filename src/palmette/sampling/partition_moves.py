@@ -1,0 +1,167 @@
+"""Moves over partitions that are exact draws from conditionals: p(x) ∝ Π ψ(C)^t over the clusters C of x.
+
+A few units (see `partition_units`) are taken out. What is left of the clusters, if anything, are the *rests* r_1, …,
+r_K. Any grouping of the units may follow, and each group joins a rest of its own or becomes a new cluster. With S a set
+of units, all of these together weigh
+
+    f_0(∅) = 1,  f_0(S) = Σ ψ(A)^t f_0(S ∖ A)      over A ⊆ S that hold the lowest unit of S
+    f_j(S) = Σ [ψ(r_j ∪ A) / ψ(r_j)]^t f_{j−1}(S ∖ A)      over all A ⊆ S
+
+and one of them is drawn from f_K(all units), backwards. A unit whose leaves are in several clusters is left alone; it
+stays one for as long as only others move, so which units take part is the same on the way back. Nothing is ever
+rejected: the move is detailed balance by itself, for any model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palmette._jit import called, inline, specialise, specialise_called
+from palmette.models.cluster_model import ClusterModel
+from palmette.numeric import add_exponentials, largest, logarithm
+from palmette.sampling.chance import chance, choose
+from palmette.sampling.partition_state import CHOSEN, REDRAWN, free_slot, renewer, take_slot
+from palmette.sampling.partition_units import choose_units
+from palmette.sampling.partition_weights import keep_whole, lowest, relabel, take_out, unite, weigher
+
+__all__ = ["advancer", "redrawer"]
+
+weigh: Any = None  # a model's, put in by `specialise`, as are all of these
+renew: Any = None
+redraw: Any = None
+
+
+@inline
+def _terms(gains, before, S, must, values):
+    # log of [gain of A] f(S ∖ A) for all A ⊆ S that hold `must`; how many there are.
+    rest, sub, count = S ^ must, 0, 0
+    while True:
+        values[count] = gains[must | sub] + before[rest ^ sub]
+        count += 1
+        sub = (sub - rest) & rest
+        if sub == 0:
+            return count
+
+
+@inline
+def _log_sum(values, count):
+    top = largest(values, count)
+    return top + logarithm(add_exponentials(values, count, top)) if top > -np.inf else -np.inf
+
+
+@called
+def _sum_up(work, k, n_rests):
+    # log f of all rests and all sets of units.
+    log_f, gains = work.log_f, work.gains
+    log_f[0, 0] = 0.0
+    for S in range(1, 1 << k):
+        log_f[0, S] = _log_sum(work.values, _terms(gains[n_rests], log_f[0], S, S & -S, work.values))
+    for r in range(n_rests):
+        for S in range(1 << k):
+            log_f[r + 1, S] = _log_sum(work.values, _terms(gains[r], log_f[r], S, 0, work.values))
+
+
+@inline
+def _draw_subset(gains, before, S, must, values, stream):
+    chosen = choose(values, _terms(gains, before, S, must, values), chance(stream))
+    rest, sub = S ^ must, 0
+    for _ in range(chosen):
+        sub = (sub - rest) & rest
+    return must | sub
+
+
+@called
+def _draw_places(groups, work, k, n_rests, stream):
+    # What every rest gets, and where every unit goes: −1 − A for the new cluster A, unless it was there before.
+    S = (1 << k) - 1
+    for r in range(n_rests - 1, -1, -1):
+        A = _draw_subset(work.gains[r], work.log_f[r], S, 0, work.values, stream) if S else 0
+        work.joins[r] = A
+        S ^= A
+        for u in range(k):
+            if (A >> u) & 1:
+                work.target[u] = work.rests[r]
+    while S:
+        A = _draw_subset(work.gains[n_rests], work.log_f[0], S, S & -S, work.values, stream)
+        S ^= A
+        s = work.home[lowest(A)]
+        stood = work.held[s] == A and groups.size[s] == work.size[A]
+        for u in range(k):
+            if (A >> u) & 1:
+                work.target[u] = s if stood else -1 - A
+
+
+@called
+def _settle_new(groups, work, k, n_rests):
+    # Slots that nothing is left in are freed before others are taken, so that there is always one.
+    for u in range(k):
+        s = work.home[u]
+        if lowest(work.held[s]) == u and groups.size[s] == work.size[work.held[s]] and work.target[u] != s:
+            free_slot(groups, s)
+    for u in range(k):
+        if work.target[u] < 0:
+            A = -1 - work.target[u]
+            s = take_slot(groups)
+            groups.size[s] = unite(groups, work, -1, A, k, groups.sums[s], groups.pairs[s])
+            groups.log_psi[s] = work.joined[n_rests, A]
+            for v in range(u, k):
+                if (A >> v) & 1:
+                    work.target[v] = s
+
+
+@called
+def _settle_rests(groups, work, k, n_rests):
+    for r in range(n_rests):
+        s, A = work.rests[r], work.joins[r]
+        held = work.held[s]
+        if held != A:
+            groups.size[s] = unite(groups, work, s, A, k, groups.sums[s], groups.pairs[s])
+            groups.gone[s] += work.size[held]
+            groups.log_psi[s] = work.joined[r, A]
+
+
+def _redraw(data, groups, units, work, k, stream, temper, penalty):
+    # Draw anew where the first k units of `work.units` go, all of which are whole.
+    n_rests = take_out(data[2], groups, units, work, k)
+    weigh(data, groups, work, k, n_rests, temper, penalty)
+    _sum_up(work, k, n_rests)
+    if work.log_f[n_rests, (1 << k) - 1] > -np.inf:
+        _draw_places(groups, work, k, n_rests, stream)
+        _settle_new(groups, work, k, n_rests)
+        _settle_rests(groups, work, k, n_rests)
+    else:  # a cluster elsewhere is forbidden, or rounding made what was possible impossible
+        work.target[:k] = work.home[:k]
+    for u in range(k):
+        if data[2].shape[0] or work.target[u] != work.home[u]:
+            relabel(groups.cluster, units, work.units[u], work.target[u])
+    for u in range(k):
+        work.held[work.home[u]] = 0
+        renew(data, groups, work.home[u], work.one)
+
+
+def redrawer(model: ClusterModel) -> Any:
+    """The compiled (data, groups, units, work, k, stream, temper, penalty) that draws anew where k given units go."""
+    return specialise_called(_redraw, weigh=weigher(model), renew=renewer(model))
+
+
+def _advance(data, groups, units, work, stream, temper, penalty, n_moves):
+    for _ in range(n_moves):
+        count = choose_units(units, stream, work.units)
+        k = keep_whole(groups.cluster, units, work, count)
+        groups.counts[CHOSEN] += count
+        groups.counts[REDRAWN] += k
+        if k:
+            redraw(data, groups, units, work, k, stream, temper, penalty)
+
+
+def advancer(model: ClusterModel) -> Any:
+    """The kernel (data, groups, units, work, stream, temper, penalty, n_moves) that does so many moves.
+
+    `data` is `model_data(model)`, `groups` the state, `units` from where units are chosen, `work` an `empty_redraw`,
+    `stream` a `new_stream`, `temper` t ≥ 0. A forbidden cluster weighs exp(−penalty), whatever t is: nothing if the
+    penalty is inf. How the moves of a chain are shared out to calls does not matter. If `groups.counts[IS_WRONG]` is
+    not 0 afterwards, a score was NaN or +inf; it was taken as forbidden.
+    """
+    return specialise(_advance, redraw=redrawer(model))

@@ -1,0 +1,176 @@
+"""A partition that moves: which leaf is where, and what is known of each cluster.
+
+A cluster lives in a *slot*, and there are as many slots as leaves. Its sums are changed by what joins or leaves it, so
+they collect roundings; once about as many leaves have left it as it has, they are added up anew. That bounds the error
+by what adding up twice as many leaves would give, costs next to nothing, and happens at the same moments of a
+chain however it is cut into calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette._jit import called, kernel, specialise, specialise_called, specialise_inline
+from palmette.array_types import Floats, Ints
+from palmette.models.cluster_model import ClusterModel
+from palmette.models.features import feature_loader
+from palmette.partition import Partition
+
+__all__ = [
+    "CHOSEN",
+    "IS_WRONG",
+    "N_CLUSTERS",
+    "REDRAWN",
+    "Groups",
+    "compiled_log_psi",
+    "free_slot",
+    "groups_of",
+    "log_potential",
+    "membership",
+    "model_data",
+    "renewer",
+    "take_slot",
+]
+
+# What is counted: clusters; units that were chosen, and those of them that could be redrawn; scores that are no number.
+N_CLUSTERS, CHOSEN, REDRAWN, IS_WRONG = range(4)
+
+_SOON = 16  # leaves that may leave even a small cluster before its sums are added up
+
+features: Any = None  # a model's, put in by `specialise`
+score: Any = None
+load: Any = None
+log_psi: Any = None
+
+
+class Groups(NamedTuple):
+    """A partition of n leaves, and what is known of its clusters; saved as it is, a chain goes on from it exactly."""
+
+    cluster: Ints  # (n,): the slot of each leaf
+    size: Ints  # (n,)
+    sums: Floats  # (n, d)
+    pairs: Floats  # (n, p)
+    log_psi: Floats  # (n,)
+    gone: Ints  # (n,): leaves that left the cluster since its sums were added up
+    slots: Ints  # (n,): those in use, then the free ones
+    place: Ints  # (n,): where a slot stands among these
+    counts: Ints  # see above
+
+
+def model_data(model: ClusterModel) -> tuple[Floats, Floats, Floats]:
+    """What compiled moves see of a model: θ, additive, pairwise."""
+    return model.theta, model.additive, model.pairwise
+
+
+def groups_of(model: ClusterModel, partition: Partition) -> Groups:
+    """The state that begins at a partition on the labels of a model."""
+    if partition.labels != model.labels:
+        partition = partition.aligned_to(model.labels)
+    n, k = model.n_leaves, partition.n_clusters
+    size = np.zeros(n, dtype=np.int64)
+    size[:k] = partition.sizes
+    room = np.zeros((n, model.additive.shape[1])), np.zeros((n, len(model.pairwise))), np.zeros(n)
+    cluster = np.array(partition.membership, dtype=np.int64)
+    counts = np.array([k, 0, 0, 0])
+    groups = Groups(cluster, size, *room, np.zeros(n, dtype=np.int64), np.arange(n), np.arange(n), counts)
+    _tally(model.additive, model.pairwise, groups.cluster, groups.sums, groups.pairs)
+    specialise(_score_all, log_psi=compiled_log_psi(model))(model_data(model), groups, np.empty(model.n_features))
+    return groups
+
+
+@kernel
+def _tally(additive, pairwise, cluster, sums, pairs):
+    for i in range(cluster.size):
+        s = cluster[i]
+        for c in range(additive.shape[1]):
+            sums[s, c] += additive[i, c]
+        for c in range(pairwise.shape[0]):
+            for j in range(i):
+                if cluster[j] == s:
+                    pairs[s, c] += pairwise[c, i, j]
+
+
+def _log_psi(data, size, sums, pairs, one):
+    features(data[0], data[1].shape[0], size, sums, pairs, one)
+    return score(data[0], load(one.reshape(one.size, 1), 0))
+
+
+def compiled_log_psi(model: ClusterModel) -> Any:
+    """The inlined (data, size, sums, pairs, one) → log ψ of one cluster; `one` is room for its features."""
+    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
+    return specialise_inline(_log_psi, **functions)
+
+
+def _score_all(data, groups, one):
+    for i in range(groups.counts[N_CLUSTERS]):
+        s = groups.slots[i]
+        groups.log_psi[s] = log_psi(data, groups.size[s], groups.sums[s], groups.pairs[s], one)
+        if not groups.log_psi[s] < np.inf:
+            groups.counts[IS_WRONG] += 1
+
+
+def _renew(data, groups, s, one):
+    # The sums of a cluster from its leaves, if enough of them have left; in the order of `_tally`.
+    if groups.gone[s] <= _SOON + groups.size[s]:
+        return
+    additive, pairwise, cluster = data[1], data[2], groups.cluster
+    sums, pairs = groups.sums[s], groups.pairs[s]
+    sums[:] = 0.0
+    pairs[:] = 0.0
+    for i in range(cluster.size):
+        if cluster[i] == s:
+            for c in range(sums.size):
+                sums[c] += additive[i, c]
+            for c in range(pairs.size):
+                for j in range(i):
+                    if cluster[j] == s:
+                        pairs[c] += pairwise[c, i, j]
+    groups.gone[s] = 0
+    groups.log_psi[s] = log_psi(data, groups.size[s], sums, pairs, one)
+
+
+def renewer(model: ClusterModel) -> Any:
+    """The compiled (data, groups, slot, one) that adds up the sums of a cluster anew if it is time to."""
+    return specialise_called(_renew, log_psi=compiled_log_psi(model))
+
+
+@called
+def take_slot(groups):
+    """A free slot, from now on in use."""
+    groups.counts[N_CLUSTERS] += 1
+    return groups.slots[groups.counts[N_CLUSTERS] - 1]
+
+
+@called
+def free_slot(groups, s):
+    """Give a slot back: it changes places with the last one in use."""
+    groups.counts[N_CLUSTERS] -= 1
+    groups.size[s] = groups.gone[s] = 0
+    at, last = groups.place[s], groups.counts[N_CLUSTERS]
+    other = groups.slots[last]
+    groups.slots[at], groups.slots[last] = other, s
+    groups.place[other], groups.place[s] = at, last
+
+
+@kernel
+def log_potential(groups):
+    """Σ log ψ over the clusters."""
+    total = 0.0
+    for i in range(groups.counts[N_CLUSTERS]):
+        total += groups.log_psi[groups.slots[i]]
+    return total
+
+
+@kernel
+def membership(groups, out):
+    """Fill `out`, (n,) of any integers, with the number of each leaf's cluster, numbered by their first leaves."""
+    number = np.full(groups.cluster.size, -1, np.int32)
+    known = 0
+    for i in range(out.size):
+        s = groups.cluster[i]
+        if number[s] < 0:
+            number[s] = known
+            known += 1
+        out[i] = number[s]

@@ -1,0 +1,322 @@
+"""A patch: everything between a cluster P and k clusters below it, its *stops*, which is drawn anew, exactly.
+
+The stops stay as they are. What lies between P and them is a binary hierarchy over k things, of weight Π ψ(L, R)^t over
+its k − 1 splits. The inside recursion over the 2^k unions of stops sums all of these, and one exact draw follows.
+
+P is found from a leaf and a scale drawn at random: the largest cluster around the leaf with at most so many leaves. The
+stops are one of the N_k(P) patches with k stops, each alike, where N counts those of a sub-hierarchy,
+
+    N_1(v) = 1,   N_j(v) = Σ_a N_a(left) N_{j−a}(right).
+
+Neither P nor what is below the stops changes, so the way back differs in N_k alone, and the draw is kept with
+probability min(1, N_k before / N_k after). That is detailed balance for any model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette._jit import inline, kernel, specialise, specialise_called
+from palmette.array_types import Floats, Ints
+from palmette.models.features import feature_loader
+from palmette.models.split_model import SplitModel
+from palmette.numeric import add_exponentials, largest
+from palmette.regrafts.tree_state import Tree
+from palmette.sampling.chance import chance, choose, tempered
+
+__all__ = ["Patch", "empty_patch", "redrawer"]
+
+features: Any = None  # a model's, put in by `specialise`
+score: Any = None
+load: Any = None
+
+
+class Patch(NamedTuple):
+    """Room for one patch of at most k stops; sets of stops are bit masks S < 2^k."""
+
+    counts: Floats  # (m, k + 1): N_j of every node below P
+    nodes: Ints  # (m,): those nodes, parents first
+    stack: Ints
+    wanted: Ints  # on the stack: how many stops a node is to have below it
+    opened: Ints  # (k,): the nodes between P and the stops, P first
+    stops: Ints  # (k,)
+    leaves: Ints  # (n,): those below the stops, one stop after the other
+    first: Ints  # (k + 1,): where the leaves of each stop begin
+    row: Floats  # (n,)
+    across: Floats  # (p, k, k): sums over the pairs between two stops
+    size: Ints  # (2^k,)
+    sums: Floats  # (2^k, d)
+    pairs: Floats  # (2^k, p)
+    table: Floats  # (2^k, features)
+    Z: Floats  # (2^k,): log of the sum over all hierarchies over these stops
+    values: Floats  # (2^(k − 1),)
+    drawn: Ints  # (k, 2): a cluster of the draw and its left part, as sets of stops, parents first
+    before: Ints  # (k, 2): the children of the opened nodes before the draw
+
+
+def empty_patch(tree: Tree, n_stops: int) -> Patch:
+    """Room for the patches of a tree."""
+    m, d, p, k = len(tree.size), tree.sums.shape[1], tree.pairs.shape[1], n_stops
+    ints = lambda *shape: np.zeros(shape, dtype=np.int64)  # noqa: E731
+    chosen = (np.zeros((m, k + 1)), ints(m), ints(m + 2), ints(m + 2), ints(k), ints(k))
+    members = (ints(m), ints(k + 1), np.zeros(m), np.zeros((p, k, k)))
+    unions = (ints(1 << k), np.zeros((1 << k, d)), np.zeros((1 << k, p)), np.zeros((1 << k, tree.table.shape[1])))
+    return Patch(*chosen, *members, *unions, np.zeros(1 << k), np.zeros(1 << (k - 1)), ints(k, 2), ints(k, 2))
+
+
+@inline
+def _count_one(child, counts, v, k):
+    left, right = child[v, 0], child[v, 1]
+    counts[v, 1] = 1.0
+    for j in range(2, k + 1):
+        found = 0.0
+        for a in range(1, j):
+            found += counts[left, a] * counts[right, j - a]
+        counts[v, j] = found
+
+
+@kernel
+def _count_below(child, top, k, patch):
+    # N_1 … N_k of all nodes below `top`.
+    n = (child.shape[0] + 1) // 2
+    patch.stack[0], height, m = top, 1, 0
+    while height > 0:
+        height -= 1
+        v = patch.stack[height]
+        patch.nodes[m] = v
+        m += 1
+        if v >= n:
+            patch.stack[height], patch.stack[height + 1] = child[v, 0], child[v, 1]
+            height += 2
+    for i in range(m):
+        v = patch.nodes[m - 1 - i]
+        if v >= n:
+            _count_one(child, patch.counts, v, k)
+        else:
+            patch.counts[v, 1] = 1.0
+            for j in range(2, k + 1):
+                patch.counts[v, j] = 0.0
+
+
+@kernel
+def _choose_stops(child, top, k, stream, patch):
+    # One of the N_k(top) patches, each alike.
+    counts, stack, wanted = patch.counts, patch.stack, patch.wanted
+    stack[0], wanted[0], height = top, k, 1
+    opened, stops = 0, 0
+    while height > 0:
+        height -= 1
+        v, j = stack[height], wanted[height]
+        if j == 1:
+            patch.stops[stops] = v
+            stops += 1
+            continue
+        patch.opened[opened] = v
+        opened += 1
+        left, right = child[v, 0], child[v, 1]
+        rest = chance(stream) * counts[v, j]
+        a, last = 1, 1
+        while a < j:
+            found = counts[left, a] * counts[right, j - a]
+            if found > 0.0:
+                last = a
+                rest -= found
+                if rest < 0.0:
+                    break
+            a += 1
+        stack[height], wanted[height] = left, last
+        stack[height + 1], wanted[height + 1] = right, j - last
+        height += 2
+
+
+@kernel
+def _add_across(pairwise, child, k, patch):
+    # The sums over pairs between any two stops, from the leaves below them.
+    n = (child.shape[0] + 1) // 2
+    leaves, first, row, across = patch.leaves, patch.first, patch.row, patch.across
+    m = 0
+    for i in range(k):
+        first[i] = m
+        patch.stack[0], height = patch.stops[i], 1
+        while height > 0:
+            height -= 1
+            v = patch.stack[height]
+            if v < n:
+                leaves[m] = v
+                m += 1
+            else:
+                patch.stack[height], patch.stack[height + 1] = child[v, 0], child[v, 1]
+                height += 2
+    first[k] = m
+    for c in range(pairwise.shape[0]):
+        for i in range(k - 1):
+            begin = first[i + 1]
+            for y in range(begin, m):
+                row[y] = 0.0
+            for x in range(first[i], begin):
+                weights = pairwise[c, leaves[x]]
+                for y in range(begin, m):
+                    row[y] += weights[leaves[y]]
+            for j in range(i + 1, k):
+                found = 0.0
+                for y in range(first[j], first[j + 1]):
+                    found += row[y]
+                across[c, i, j] = across[c, j, i] = found
+
+
+@kernel
+def _add_unions(tree, k, patch):
+    # Sizes, sums and pair sums of all unions of stops: one stop joins those made of the stops before it.
+    size, sums, pairs, across = patch.size, patch.sums, patch.pairs, patch.across
+    size[0] = 0  # and the sums of nothing are never written to
+    for i in range(k):
+        v, bit = patch.stops[i], 1 << i
+        for S in range(bit):
+            size[S | bit] = size[S] + tree.size[v]
+            for c in range(sums.shape[1]):
+                sums[S | bit, c] = sums[S, c] + tree.sums[v, c]
+            for c in range(pairs.shape[1]):
+                found = pairs[S, c] + tree.pairs[v, c]
+                for j in range(i):
+                    if (S >> j) & 1:
+                        found += across[c, i, j]
+                pairs[S | bit, c] = found
+
+
+def _score_splits(theta, table, S, Z, temper, penalty, values):
+    # log ψ^t Z(L) Z(R) of all splits of S, the lowest stop in L; returns how many there are.
+    lowest = S & -S
+    rest, sub, count = S ^ lowest, 0, 0
+    whole = load(table, S)
+    while sub != rest:
+        left, right = lowest | sub, rest ^ sub
+        log_psi = score(theta, whole, load(table, left), load(table, right))
+        values[count] = tempered(log_psi, temper, penalty) + (Z[left] + Z[right])
+        count += 1
+        sub = (sub - rest) & rest
+    return count
+
+
+def _sum_inside(data, tree, k, temper, penalty, patch):
+    # Z of all unions of stops.
+    theta, n, Z, table = data[0], (tree.size.size + 1) // 2, patch.Z, patch.table.T
+    for S in range(1, 1 << k):
+        features(theta, n, patch.size[S], patch.sums[S], patch.pairs[S], patch.table[S])
+        if S & (S - 1) == 0:
+            Z[S] = 0.0
+            continue
+        count = score_splits(theta, table, S, Z, temper, penalty, patch.values)
+        top = largest(patch.values, count)
+        Z[S] = top
+        if top > -np.inf:
+            Z[S] += np.log(add_exponentials(patch.values, count, top))
+        else:
+            for j in range(count):  # NaN is not larger than anything, and must not get lost
+                Z[S] += patch.values[j]
+
+
+def _draw_between(data, k, temper, penalty, stream, patch):
+    # Clusters of the draw and their left parts, parents first.
+    table, drawn = patch.table.T, patch.drawn
+    drawn[0, 0], known = (1 << k) - 1, 1
+    for q in range(k - 1):
+        S = drawn[q, 0]
+        count = score_splits(data[0], table, S, patch.Z, temper, penalty, patch.values)
+        chosen = choose(patch.values, count, chance(stream))
+        lowest = S & -S
+        rest, sub = S ^ lowest, 0
+        for _ in range(chosen):
+            sub = (sub - rest) & rest
+        drawn[q, 1] = lowest | sub
+        for part in (lowest | sub, rest ^ sub):
+            if part & (part - 1):
+                drawn[known, 0] = part
+                known += 1
+
+
+@inline
+def _stop_or_next(part, stops, opened, known):
+    # The node of a part of the draw, and how many of the opened nodes are in use then.
+    if part & (part - 1):
+        return opened[known], known + 1
+    i = 0
+    while part >> i != 1:
+        i += 1
+    return stops[i], known
+
+
+@kernel
+def _link(child, k, patch):
+    # The children of the opened nodes in the draw, and their N_j.
+    known = 1
+    for q in range(k - 1):
+        v, left = patch.opened[q], patch.drawn[q, 1]
+        child[v, 0], known = _stop_or_next(left, patch.stops, patch.opened, known)
+        child[v, 1], known = _stop_or_next(patch.drawn[q, 0] ^ left, patch.stops, patch.opened, known)
+    for q in range(k - 1):
+        _count_one(child, patch.counts, patch.opened[k - 2 - q], k)
+
+
+def _settle(data, tree, k, patch):
+    # What is known of the opened nodes, from the tables of their clusters.
+    theta, table = data[0], patch.table.T
+    for q in range(k - 1):
+        v, S, left = patch.opened[q], patch.drawn[q, 0], patch.drawn[q, 1]
+        tree.parent[tree.child[v, 0]] = tree.parent[tree.child[v, 1]] = v
+        tree.size[v] = patch.size[S]
+        for c in range(tree.sums.shape[1]):
+            tree.sums[v, c] = patch.sums[S, c]
+        for c in range(tree.pairs.shape[1]):
+            tree.pairs[v, c] = patch.pairs[S, c]
+        for c in range(tree.table.shape[1]):
+            tree.table[v, c] = patch.table[S, c]
+        tree.log_psi[v] = score(theta, load(table, S), load(table, left), load(table, S ^ left))
+
+
+score_splits: Any = None
+sum_inside: Any = None
+draw_between: Any = None
+settle: Any = None
+
+
+def _redraw(data, tree, patch, top, temper, penalty, stream):
+    # One patch below `top`; 1 if it was kept, 0 if not, −1 if a score is no number.
+    k = min(patch.stops.size, tree.size[top])
+    if k < 3:
+        return 0
+    child = tree.child
+    _count_below(child, top, k, patch)
+    before = patch.counts[top, k]
+    _choose_stops(child, top, k, stream, patch)
+    _add_across(data[1], child, k, patch)
+    _add_unions(tree, k, patch)
+    sum_inside(data, tree, k, temper, penalty, patch)
+    whole = patch.Z[(1 << k) - 1]
+    if not whole < np.inf:
+        return -1
+    if whole == -np.inf:
+        return 0
+    draw_between(data, k, temper, penalty, stream, patch)
+    for q in range(k - 1):
+        patch.before[q, 0], patch.before[q, 1] = child[patch.opened[q], 0], child[patch.opened[q], 1]
+    _link(child, k, patch)
+    if chance(stream) * patch.counts[top, k] > before:
+        for q in range(k - 1):
+            child[patch.opened[q], 0], child[patch.opened[q], 1] = patch.before[q, 0], patch.before[q, 1]
+        return 0
+    settle(data, tree, k, patch)
+    return 1
+
+
+def redrawer(model: SplitModel) -> Any:
+    """The compiled (data, tree, patch, top, temper, penalty, stream) that draws one patch below `top` anew."""
+    scorer = {"score": model.score, "load": feature_loader(model.n_features)}
+    score_splits = specialise_called(_score_splits, **scorer)
+    return specialise(
+        _redraw,
+        sum_inside=specialise_called(_sum_inside, features=model.features, score_splits=score_splits),
+        draw_between=specialise_called(_draw_between, score_splits=score_splits),
+        settle=specialise_called(_settle, **scorer),
+    )

@@ -1,0 +1,322 @@
+"""What chains of hierarchies say: the verbs of a posterior, every number with its error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats, Indices, Ints
+from palmette.checks import check_integer
+from palmette.clusters import Cluster, cluster_mask
+from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.tree_set import TreeSet
+from palmette.labels import align_labels, describe_cluster, leaf_index, leaf_numbers
+from palmette.models.split_model import SplitModel, require_binary
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.posterior.cache import Cached, cached
+from palmette.posterior.conditional_clusters import from_trees
+from palmette.posterior.consensus import consensus
+from palmette.posterior.estimate import Estimate
+from palmette.posterior.hierarchies import HierarchyPosterior
+from palmette.posterior.hierarchy_draws import Draws
+from palmette.posterior.tables import Table, likeliest
+from palmette.sampling.diagnostics import standard_error
+from palmette.sampling.estimates import Estimates, SampledClusterRow, SampledSplitRow
+from palmette.sampling.pairs import expected_lca
+from palmette.sampling.verdict import Verdict, judge
+from palmette.trellis.hierarchies.observed import observe
+from palmette.trellis.hierarchies.sparse import SparseTrellis
+
+if TYPE_CHECKING:
+    from palmette.sampling.hierarchies import HierarchyRun
+
+__all__ = ["SampledPosterior"]
+
+_BURNT = 0.25  # share of each chain that is not used
+_LEAST = 0.01  # clusters that are rarer are not judged
+_MOST = 2000  # clusters that are judged
+
+
+class _Seen(NamedTuple):
+    # The draws in terms of a trellis of all that they are made of.
+    trellis: SparseTrellis
+    splits: Ints  # (chains, draws, n − 1)
+    clusters: Ints  # (chains, draws, n − 1)
+    frequency: Floats  # (chains, clusters of the trellis)
+
+
+class SampledPosterior(Cached):
+    """The posterior over all hierarchies of a model's leaves, estimated from chains; made by `sample_hierarchies`.
+
+    It answers as `HierarchyPosterior` does, with an `Estimate` for a number, or a table with a column of errors. Of
+    each chain the first quarter is left out. Look at `verdict` first: errors are to be believed if the chains have
+    converged, and not otherwise.
+    """
+
+    is_exact = False
+
+    def __init__(self, run: HierarchyRun) -> None:
+        super().__init__()
+        self._run = run
+        chains = run.chains
+        self.n_kept = chains.n_kept
+        first = int(_BURNT * self.n_kept)
+        self._rows: Indices = chains.rows[:, first:].copy()
+        self.log_potentials: Floats = chains.log_potentials[:, first:].copy()
+        """(chains, draws): log φ of every draw."""
+
+    @property
+    def model(self) -> SplitModel:
+        """What gives log ψ."""
+        return self._run.model
+
+    @property
+    def conditions(self) -> HierarchyConditions:
+        """What is required, and what is forbidden."""
+        return self._run.conditions
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the leaves."""
+        return self.model.labels
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.model.n_leaves
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return len(self._rows)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws of each chain that are used."""
+        return int(self._rows.shape[1])
+
+    # How far to trust it.
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the chains agree and are long enough, in figures and, as a string, in words."""
+        return self._judged[0]
+
+    def progress_note(self) -> str:
+        """A few words on how far it is."""
+        return f"R̂ {self.verdict.r_hat:.2f}, errors up to {self.verdict.standard_error:.2g}"
+
+    def resume(
+        self, *, seconds: float | None = 60.0, sweeps: int | None = None, precision: float = 0.005
+    ) -> SampledPosterior:
+        """The same chains, longer: as if they had never stopped. The other arguments are as in `sample_hierarchies`."""
+        return self._run.go_on(seconds, sweeps, precision)
+
+    # Hierarchies.
+
+    @cached
+    def trees(self) -> TreeSet:
+        """All draws that are used, chain after chain, as trees for `write_nexus`, `from_trees` and others."""
+        n, rows = self.n_leaves, self._rows.reshape(-1, 2 * self.n_leaves - 1)
+        count = len(rows)
+        offsets = np.arange(count + 1, dtype=np.int64) * (2 * n - 1)
+        orders = np.tile(np.arange(n, dtype=np.int32), (count, 1))
+        return TreeSet(self.labels, offsets, rows.reshape(-1), orders, None, None, np.ones(count), None)
+
+    @cached
+    def draws(self) -> Draws:
+        """All draws that are used, chain after chain; their probabilities are not known, only `log_potentials` are."""
+        seen = self._seen
+        rows = self._by_draw(seen.splits)
+        return Draws(rows, np.full(len(rows), np.nan), self.labels, seen.trellis)
+
+    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
+        """`size` of the draws, taken at random with replacement: not independent if the chains are not."""
+        rows = self._by_draw(self._seen.splits)
+        chosen = np.random.default_rng(rng).integers(len(rows), size=check_integer("size", size, 0))
+        return Draws(rows[chosen], np.full(size, np.nan), self.labels, self._seen.trellis)
+
+    def map(self) -> Hierarchy:
+        """The most probable hierarchy that was drawn, with support; `search.refine` may find a better one."""
+        return self.support(self.best(1)[0][0])
+
+    def best(self, k: int) -> list[tuple[Hierarchy, float]]:
+        """The k most probable ones that were drawn, with their log potentials, best first; fewer if there are fewer."""
+        check_integer("k", k, 1)
+        rows = self._by_draw(self._seen.splits)
+        values = self.log_potentials.reshape(-1)
+        found: dict[bytes, tuple[Hierarchy, float]] = {}
+        for i in np.argsort(-values, kind="stable"):
+            name = np.sort(rows[i]).tobytes()
+            if name not in found:
+                if len(found) == k:
+                    break
+                found[name] = self._seen.trellis.hierarchy_of(rows[i]), float(values[i])
+        return list(found.values())
+
+    def consensus(self, threshold: float = 0.5) -> Hierarchy:
+        """The clusters in more than this share of the draws, as one hierarchy that may be multifurcating."""
+        share = self._share
+        clusters = np.flatnonzero(share > threshold)
+        masks = [self._seen.trellis.masks[i] for i in clusters]
+        return consensus(masks, share[clusters], self.labels, threshold)
+
+    def centroid(self) -> Hierarchy:
+        """The hierarchy with the largest expected number of clusters that also occur in a draw, of those drawn."""
+        gain = self._share[self._seen.clusters].sum(axis=2)
+        chain, draw = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        return self.support(self._seen.trellis.hierarchy_of(self._seen.splits[chain, draw]))
+
+    def conditional_clusters(self) -> HierarchyPosterior:
+        """The distribution that the draws suggest: splits as frequent as they were, independent of each other (CCD1).
+
+        It gives probability to hierarchies, though not to splits, that no chain came upon; see `from_trees`.
+        """
+        return from_trees(self.trees)
+
+    # One given hierarchy.
+
+    def log_potential(self, hierarchy: Hierarchy, /) -> float:
+        """Σ log ψ over the splits of a binary hierarchy; −inf if it breaks a condition."""
+        aligned = hierarchy.aligned_to(self.labels)
+        if self.conditions and not self.conditions.admit(aligned.clusters()):
+            return -np.inf
+        return self.model.log_potential(hierarchy)
+
+    def support(self, hierarchy: Hierarchy) -> Hierarchy:
+        """The same hierarchy, binary or not, with the share of the draws that have each of its clusters as support."""
+        return hierarchy.with_support([float(self._probability(mask)) for mask in self._masks_of(hierarchy)])
+
+    def support_errors(self, hierarchy: Hierarchy) -> Floats:
+        """(n_nodes,): the standard errors of `support`."""
+        return np.array([self._probability(mask).standard_error for mask in self._masks_of(hierarchy)])
+
+    def credible_level(self, hierarchy: Hierarchy, /) -> Estimate:
+        """The probability of all strictly more probable hierarchies."""
+        own = self.log_potential(hierarchy)
+        return self._share_of(self.log_potentials > own + 1e-11 * max(1.0, abs(own)))
+
+    def subtree_probability(self, subtree: Hierarchy) -> Estimate:
+        """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is."""
+        require_binary(subtree)
+        index, found = leaf_index(self.labels), np.ones((self.n_chains, self.n_draws), dtype=bool)
+        for cluster in subtree.clusters():
+            leaves = leaf_numbers([subtree.labels[leaf] for leaf in cluster], index)
+            found &= self._occurs(sum(1 << leaf for leaf in leaves))
+        return self._share_of(found)
+
+    # Clusters.
+
+    def cluster_probability(self, cluster: Cluster) -> Estimate:
+        """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
+        return self._probability(cluster_mask(cluster, self.labels))
+
+    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
+        """The clusters, but singletons and the root, in at least this share of the draws; likeliest first."""
+        trellis, share = self._seen.trellis, self._share
+        found = np.flatnonzero((share >= min_probability) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
+        found = found[np.lexsort((trellis.sizes[found], -share[found]))]
+
+        def row(i: int) -> SampledClusterRow:
+            estimate = self._probability(trellis.masks[found[i]])
+            members = tuple(self.labels[leaf] for leaf in trellis.members(int(found[i])))
+            return SampledClusterRow(members, len(members), estimate.value, estimate.standard_error)
+
+        return Table(SampledClusterRow, row, len(found))
+
+    def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SampledSplitRow]:
+        """The splits of `cluster` that were drawn, each with its probability given that the cluster occurs."""
+        trellis, splits = self._seen.trellis, self._seen.splits
+        number = trellis.find_mask(cluster_mask(cluster, self.labels))
+        here = np.arange(trellis.offsets[number], trellis.offsets[number + 1])
+        if number < self.n_leaves:
+            raise ValueError(f"the cluster {list(cluster)!r} was never drawn, so nothing is known of its splits")
+        occurs = (self._seen.clusters == number).any(axis=2)
+        which = np.where(self._seen.clusters == number, splits, -1).max(axis=2)
+        shares = np.bincount(which[occurs] - here[0], minlength=len(here)) / occurs.sum()
+        chosen = likeliest(shares, most)
+
+        def row(i: int) -> SampledSplitRow:
+            # A ratio of two means: its error is that of the difference, over the mean below.
+            s, p = here[chosen[i]], float(shares[chosen[i]])
+            rest = (which == s) - p * occurs
+            error = float(standard_error(rest)) / occurs.mean() if 0.0 < p < 1.0 else 0.0
+            parts = (trellis.members(int(side[s])) for side in (trellis.left, trellis.right))
+            left, right = (tuple(self.labels[x] for x in part) for part in parts)
+            return SampledSplitRow(left, right, p, error)
+
+        return Table(SampledSplitRow, row, len(chosen))
+
+    def expected_lca_size(self) -> Estimates:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+        return expected_lca(self._rows, depth=False)
+
+    def expected_lca_depth(self) -> Estimates:
+        """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, only i."""
+        return expected_lca(self._rows, depth=True)
+
+    # What the draws say.
+
+    @cached
+    def _seen(self) -> _Seen:
+        seen = observe(self.trees)
+        trellis = SparseTrellis._observed(seen)
+        splits = seen.splits.reshape(self.n_chains, self.n_draws, self.n_leaves - 1)
+        clusters = trellis.parent[splits]
+        m = trellis.n_clusters
+        frequency = np.stack([np.bincount(chain.reshape(-1), minlength=m) for chain in clusters]) / self.n_draws
+        frequency[:, : self.n_leaves] = 1.0
+        return _Seen(trellis, splits, clusters, frequency)
+
+    @cached
+    def _share(self) -> Floats:
+        return np.asarray(self._seen.frequency.mean(axis=0))
+
+    @cached
+    def _judged(self) -> tuple[Verdict, dict[int, float]]:
+        seen, share = self._seen, self._share
+        chosen = np.flatnonzero((share >= _LEAST) & (share < 1.0))
+        chosen = chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
+        column = np.full(seen.trellis.n_clusters, -1)
+        column[chosen] = np.arange(len(chosen))
+        events = np.zeros((self.n_chains, self.n_draws, len(chosen) + 1), dtype=bool)  # the last for all others
+        np.put_along_axis(events, column[seen.clusters], True, axis=2)
+        top = int(np.argmax(self.log_potentials))
+        best = np.zeros(seen.trellis.n_clusters, dtype=bool)
+        best[self._by_draw(seen.clusters)[top]] = True
+        distance = (~best[seen.clusters]).sum(axis=2).astype(np.float64)
+        values = {"log φ": self.log_potentials, "the distance from the best hierarchy": distance}
+        names = [describe_cluster(seen.trellis.members(int(i)), self.labels) for i in chosen]
+        verdict, errors = judge(values, events[:, :, :-1], seen.frequency[:, self.n_leaves :], names)
+        return verdict, dict(zip(chosen.tolist(), errors.tolist(), strict=True))
+
+    def _by_draw(self, numbers: Ints) -> Ints:
+        return numbers.reshape(self.n_chains * self.n_draws, self.n_leaves - 1)
+
+    def _occurs(self, mask: int) -> npt.NDArray[np.bool_]:
+        # (chains, draws): whether the cluster is there.
+        number = self._seen.trellis.find_mask(mask)
+        if 0 <= number < self.n_leaves:
+            return np.ones((self.n_chains, self.n_draws), dtype=bool)
+        return np.asarray((self._seen.clusters == number).any(axis=2))
+
+    def _probability(self, mask: int) -> Estimate:
+        if mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1:
+            return Estimate(1.0, "exact")
+        number = self._seen.trellis.find_mask(mask)
+        if number in self._judged[1]:
+            return Estimate(float(self._share[number]), "estimate", self._judged[1][number])
+        return self._share_of(self._occurs(mask))
+
+    def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:
+        error = standard_error(events, least_size=min(self.verdict.effective_size, events.size))
+        return Estimate(float(events.mean()), "estimate", float(error))
+
+    def _masks_of(self, hierarchy: Hierarchy) -> list[int]:
+        return cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+
+    def __repr__(self) -> str:
+        return f"SampledPosterior({self.model!r}{self.conditions.phrase()}: {self.verdict})"

@@ -1,0 +1,96 @@
+"""Whether some chains can be believed: what they say about themselves, and a plain word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats
+from palmette.sampling.diagnostics import (
+    effective_size,
+    rank_effective_size,
+    rank_r_hat,
+    split_frequency_deviation,
+    split_r_hat,
+    standard_error,
+)
+
+__all__ = ["Verdict", "judge"]
+
+_LARGEST_R_HAT = 1.02
+_LEAST_SIZE = 100.0  # effective draws of anything that is judged
+_OPEN = 0.02  # events nearer to 0 or 1 than this are too rare for a variance of their own
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What several chains say about themselves.
+
+    R̂ compares the spread between halves of chains with that within; it falls to 1. Everything that matters is judged:
+    log φ, a topological distance, and every event (a cluster occurs; two leaves share one) of probability 0.02 to 0.98.
+    """
+
+    n_chains: int
+    n_draws: int
+    """Draws of each chain that are used."""
+    r_hat: float
+    """The largest."""
+    effective_size: float
+    """The smallest."""
+    standard_error: float
+    """The largest, of the probability of an event."""
+    deviation: float
+    """Average standard deviation of split frequencies between chains."""
+    disagreements: tuple[str, ...]
+    """The events that chains disagree on most, in words."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the chains agree, and are long enough for their errors to be believed."""
+        return self.r_hat <= _LARGEST_R_HAT and self.effective_size >= _LEAST_SIZE
+
+    def __str__(self) -> str:
+        figures = (
+            f"{self.n_chains} chains of {self.n_draws:,} draws: R̂ {self.r_hat:.3f}, effective draws "
+            f"{self.effective_size:,.0f} or more, errors of {self.standard_error:.2g} or less"
+        )
+        if self.converged:
+            return f"converged; {figures}"
+        if self.disagreements and self.r_hat > _LARGEST_R_HAT:
+            return f"not converged: chains disagree on {', '.join(self.disagreements)}; run longer. {figures}"
+        return f"not converged: run longer. {figures}"
+
+
+def judge(
+    values: dict[str, Floats], events: npt.NDArray[np.bool_], frequencies: Floats, names: list[str]
+) -> tuple[Verdict, Floats]:
+    """The verdict on chains, and the standard error of every event's probability.
+
+    `values` are (chains, draws) numbers by name, such as log φ; `events` (chains, draws, k) what happened in a draw;
+    `frequencies` (chains, m) how often each of all clusters occurred; `names` what the events are called.
+    """
+    n_chains, n_draws = next(iter(values.values())).shape
+    numbers = np.stack(list(values.values()), axis=2)
+    r_hat, size = np.asarray(rank_r_hat(numbers)), np.asarray(rank_effective_size(numbers))
+    shares = events.mean(axis=(0, 1))
+    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
+    event_r_hat, event_size = np.asarray(split_r_hat(events)), np.asarray(effective_size(events))
+    open_sizes = event_size[is_open]
+    least = float(np.median(open_sizes)) if len(open_sizes) else float(size.min())
+    errors = np.asarray(standard_error(events, least_size=least))
+    worst = np.flatnonzero(is_open & (event_r_hat > _LARGEST_R_HAT))
+    worst = worst[np.argsort(-event_r_hat[worst], kind="stable")][:_MOST_NAMED]
+    lonely = [name for name, value in zip(values, r_hat, strict=True) if value > _LARGEST_R_HAT]
+    verdict = Verdict(
+        n_chains=n_chains,
+        n_draws=n_draws,
+        r_hat=float(max(r_hat.max(), event_r_hat[is_open].max(initial=1.0))),
+        effective_size=float(min(size.min(), open_sizes.min(initial=np.inf))),
+        standard_error=float(errors.max(initial=0.0)),
+        deviation=split_frequency_deviation(frequencies) if n_chains > 1 else 0.0,
+        disagreements=tuple([names[i] for i in worst] or lonely),
+    )
+    return verdict, errors

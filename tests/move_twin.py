@@ -1,0 +1,86 @@
+"""Slow twins of the moves: whole transition matrices over all hierarchies of a few leaves, straight from the rules."""
+
+import math
+from itertools import product
+
+import numpy as np
+
+
+def children(tree, parent):
+    below = [c for c in tree if c != parent and c & parent == c]
+    return [c for c in below if not any(c != other and c & other == c for other in below)]
+
+
+def tops(tree, n):
+    """P → probability, for the largest cluster around a random leaf within a random scale."""
+    found = {}
+    for leaf in range(n):
+        path = sorted((c for c in tree if c >> leaf & 1), key=int.bit_count)
+        for low, high in zip(path, [*path[1:], None], strict=True):
+            share = reached(low.bit_count(), n) - (reached(high.bit_count(), n) if high else 0.0)
+            found[low] = found.get(low, 0.0) + share / n
+    return found
+
+
+def reached(size, n):
+    """The probability that the scale, log-uniform from 3 to n + 1, is at least this size."""
+    return 1.0 if size <= 3 else math.log((n + 1) / size) / math.log((n + 1) / 3)
+
+
+def without(tree, part):
+    """The clusters that are left when the leaves of `part` are taken out."""
+    return frozenset(c & ~part for c in tree) - {0}
+
+
+def regraft_classes(tree, n):
+    """(probability, key) of the sets of hierarchies that a regraft draws from: all that agree on the key."""
+    for top, p in tops(tree, n).items():
+        if top.bit_count() >= 3:
+            parts = [c for c in tree if c != top and c & top == c]
+            outside = frozenset(c for c in tree if c & top != c)
+            for part in parts:
+                inside = frozenset(c for c in tree if c & part == c)
+                rest = without([c for c in tree if c & top == c], part)
+                yield p / len(parts), ("regraft", top, part, outside, inside, rest)
+
+
+def patches(tree, node, k):
+    """All sets of k stops below a node."""
+    if k == 1:
+        yield frozenset([node])
+    elif node & (node - 1):
+        left, right = children(tree, node)
+        for a in range(1, k):
+            for one, other in product(patches(tree, left, a), patches(tree, right, k - a)):
+                yield one | other
+
+
+def patch_classes(tree, n, n_stops):
+    """(probability of the choice, key, number of patches): a draw given the key, then min(1, N / N′)."""
+    for top, p in tops(tree, n).items():
+        if top.bit_count() >= 3:
+            found = list(patches(tree, top, min(n_stops, top.bit_count())))
+            outside = frozenset(c for c in tree if c & top != c)
+            for stops in found:
+                below = frozenset(c for c in tree if any(c & stop == c for stop in stops))
+                yield p / len(found), ("patch", top, stops, outside, below), len(found)
+
+
+def transition_matrix(trees, weights, n, *, patch_share, n_stops):
+    """The matrix of one move between these hierarchies, given as sets of masks, in proportion to these weights."""
+    members: dict = {}
+    for t, tree in enumerate(trees):
+        for q, key in regraft_classes(tree, n):
+            members.setdefault(key, []).append((t, q * (1 - patch_share), 1))
+        for q, key, count in patch_classes(tree, n, n_stops):
+            members.setdefault(key, []).append((t, q * patch_share, count))
+    K = np.zeros((len(trees), len(trees)))
+    for rows in members.values():
+        at = np.array([t for t, _, _ in rows])
+        q, count = np.array([q for _, q, _ in rows]), np.array([c for _, _, c in rows], dtype=float)
+        assert len(set(np.round(q * count, 14))) == 1  # what was chosen does not depend on the arrangement
+        total = weights[at].sum()
+        if total > 0.0:
+            K[np.ix_(at, at)] += q[:, None] * weights[at] / total * np.minimum(1.0, count[:, None] / count)
+    K[np.diag_indices(len(trees))] += 1.0 - K.sum(axis=1)
+    return K

@@ -1,0 +1,168 @@
+"""Chains of hierarchies: right within their errors, the same however they are run, and honest when they are not."""
+
+import numpy as np
+import pytest
+from cases import Tilted
+
+import palmette as pal
+from palmette.errors import ImpossibleData
+from palmette.sampling import sample_hierarchies
+
+RNG = np.random.default_rng(1)
+POINTS = np.concatenate([RNG.normal(size=(4, 2)), RNG.normal(size=(3, 2)) + 3.0, RNG.normal(size=(3, 2)) - [3.0, 0.0]])
+MODEL = pal.models.SumOfSquares(POINTS, beta=1.0)
+EXACT = pal.HierarchyPosterior(MODEL, progress=False)
+
+
+@pytest.fixture(scope="module")
+def post():
+    return sample_hierarchies(MODEL, seconds=None, precision=0.006)
+
+
+def z_scores(sampled, exact):
+    rows = [(row, exact.cluster_probability(row.members)) for row in sampled.cluster_probabilities(0.0)]
+    return np.array([(row.probability - p) / row.standard_error for row, p in rows if 0.005 < p < 0.995])
+
+
+def test_every_probability_is_right_within_its_error(post):
+    assert post.verdict.converged
+    assert post.verdict.standard_error <= 0.006
+    z = z_scores(post, EXACT)
+    assert len(z) > 20
+    assert np.abs(z).max() < 4.5
+    assert 0.6 < np.sqrt((z**2).mean()) < 1.4
+
+
+def test_conditions_are_honoured():
+    conditions = {"require": [[0, 1, 5]], "forbid": [[0, 1], [7, 8, 9]]}
+    sampled = sample_hierarchies(MODEL, seconds=None, precision=0.01, **conditions)
+    exact = EXACT.condition(**conditions)
+    z = z_scores(sampled, exact)
+    assert np.abs(z).max() < 4.5
+    assert float(sampled.cluster_probability([0, 1, 5])) == 1.0
+    assert float(sampled.cluster_probability([0, 1])) == 0.0
+    assert sampled.log_potential(EXACT.map()) == -np.inf
+
+
+def test_forbidden_splits_are_never_drawn():
+    points = np.linspace(0.0, 2.0, 9)[:, None]
+    model = Tilted(9, theta=[1.5, 0.2], additive=points, pairwise=[np.abs(points - points.T)])
+    sampled = sample_hierarchies(model, seconds=None, precision=0.01)
+    assert np.isfinite(sampled.log_potentials).all()
+    z = z_scores(sampled, pal.HierarchyPosterior(model, progress=False))
+    assert np.abs(z).max() < 4.5
+
+
+def test_verbs_answer_as_the_exact_posterior_does(post):
+    exact_splits = {(row.left, row.right): row.probability for row in EXACT.split_probabilities(range(10))}
+    for row in post.split_probabilities(range(10), most=5):
+        assert abs(row.probability - exact_splits[row.left, row.right]) < 5 * row.standard_error + 1e-3
+    for verb in ("expected_lca_size", "expected_lca_depth"):
+        got = getattr(post, verb)()
+        assert (np.abs(got.values - getattr(EXACT, verb)()) <= 6 * got.standard_errors + 2e-3).all()
+    best = EXACT.map()
+    assert post.map() == best
+    assert post.best(3)[0][1] == pytest.approx(MODEL.log_potential(best), rel=1e-12)
+    subtree = pal.Hierarchy.from_newick("((0,2),3);")
+    estimate = post.subtree_probability(subtree)
+    assert abs(float(estimate) - EXACT.subtree_probability(subtree)) < 5 * estimate.standard_error
+    level = post.credible_level(best)
+    assert abs(float(level) - float(EXACT.credible_level(best))) < 5 * level.standard_error
+    assert post.consensus().clusters() == post.draws.consensus().clusters()
+    errors = post.support_errors(best)
+    assert errors.shape == (19,)
+    assert errors.max() < 0.007
+    assert np.abs(post.support(best).support - EXACT.support(best).support).max() < 0.03
+    assert post.conditional_clusters().cluster_probability([0, 1]) == pytest.approx(
+        float(post.cluster_probability([0, 1])), abs=1e-9
+    )
+
+
+def test_what_was_never_seen_is_not_certain(post):
+    unseen = post.cluster_probability([0, 4, 7])
+    assert unseen.kind == "estimate"
+    assert float(unseen) < 0.001
+    assert unseen.standard_error > 0.0
+
+
+def test_the_number_of_threads_does_not_matter():
+    one, two = (sample_hierarchies(MODEL, seconds=None, sweeps=60, threads=threads) for threads in (1, 2))
+    assert (one.trees.parents == two.trees.parents).all()
+    assert (one.log_potentials == two.log_potentials).all()
+    other = sample_hierarchies(MODEL, seconds=None, sweeps=60, rng=1)
+    assert not (one.trees.parents == other.trees.parents).all()
+
+
+def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
+    whole = sample_hierarchies(MODEL, seconds=None, sweeps=500, precision=1e-9)
+    parts = sample_hierarchies(MODEL, seconds=None, sweeps=120, precision=1e-9)
+    parts = parts.resume(seconds=None, sweeps=380, precision=1e-9)
+    assert whole.trees.parents.tobytes() == parts.trees.parents.tobytes()
+    place = tmp_path / "chains.npz"
+    sample_hierarchies(MODEL, seconds=None, sweeps=230, precision=1e-9, checkpoint=place)
+    again = sample_hierarchies(MODEL, seconds=None, sweeps=270, precision=1e-9, checkpoint=place)
+    assert whole.trees.parents.tobytes() == again.trees.parents.tobytes()
+    assert whole.log_potentials.tobytes() == again.log_potentials.tobytes()
+    with pytest.raises(ValueError, match="another model, seed or number of chains"):
+        sample_hierarchies(MODEL.with_beta(2.0), seconds=None, sweeps=20, checkpoint=place)
+
+
+def test_old_draws_are_thinned_out_when_there_is_no_more_room(monkeypatch):
+    whole = sample_hierarchies(MODEL, seconds=None, sweeps=100, precision=1e-9)
+    monkeypatch.setattr("palmette.sampling.chains._ROOM", 32)
+    few = sample_hierarchies(MODEL, seconds=None, sweeps=100, precision=1e-9)
+    assert few._run.chains.every == 4
+    every_fourth = whole._run.chains.rows[:, 3::4]
+    assert (few._run.chains.rows == every_fourth).all()
+
+
+def rows_and_columns(beta):
+    """A grid of four by four: leaves are alike in a row, and as much so in a column, so there are two best answers."""
+    row, column = np.divmod(np.arange(16), 4)
+    similarity = 1.0 * (row[:, None] == row) + 1.0 * (column[:, None] == column)
+    np.fill_diagonal(similarity, 0.0)
+    return pal.models.Dasgupta(similarity, beta=beta)
+
+
+@pytest.mark.parametrize(("beta", "sweeps"), [(0.1, 6400), (5.0, 400)])
+def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(beta, sweeps):
+    post = sample_hierarchies(rows_and_columns(beta), seconds=None, sweeps=sweeps, n_chains=5, precision=0.01)
+    row, column = (float(post.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
+    assert not post.verdict.converged or abs(row - column) < 0.1
+    if not post.verdict.converged:
+        assert "disagree on {" in str(post.verdict)
+    assert post.verdict.converged == (beta < 1.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_leaves(n):
+    model = pal.models.SumOfSquares(np.arange(float(n))[:, None])
+    post = sample_hierarchies(model, seconds=None, sweeps=400)
+    exact = pal.HierarchyPosterior(model, progress=False)
+    assert post.map().n_leaves == n
+    assert np.abs(post.expected_lca_size().values - exact.expected_lca_size()).max() < 0.1
+    assert len(post.cluster_probabilities()) == len(exact.cluster_probabilities())
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(TypeError, match="SplitModel"):
+        sample_hierarchies(pal.models.SplitFunction(4, lambda left, right: 0.0))
+    with pytest.raises(ValueError, match="seconds is -1"):
+        sample_hierarchies(MODEL, seconds=-1)
+    with pytest.raises(ValueError, match="sweeps is 2"):
+        sample_hierarchies(MODEL, sweeps=2)
+    with pytest.raises(ValueError, match="needs an end"):
+        sample_hierarchies(MODEL, seconds=None, precision=0.0)
+    with pytest.raises(ValueError, match="too early"):
+        sample_hierarchies(MODEL, seconds=0.0)
+    points = np.linspace(0.0, 2.0, 9)[:, None]
+    never = Tilted(9, theta=[1.5, 100.0], additive=points, pairwise=[np.abs(points - points.T)])
+    with pytest.raises(ImpossibleData, match="no possible hierarchy"):
+        sample_hierarchies(never, seconds=None, sweeps=20)
+
+
+def test_a_score_that_is_no_number_is_refused():
+    points = np.linspace(0.0, 2.0, 9)[:, None]
+    model = Tilted(9, theta=[1.5, 0.2], additive=points, pairwise=[np.full((9, 9), 1e308)])
+    with pytest.raises(ValueError, match="NaN or inf"):
+        sample_hierarchies(model, seconds=None, sweeps=20)
