@@ -56,6 +56,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/coalescent.py
 	$(BIN)/python benchmarks/particles.py
 	$(BIN)/python benchmarks/ultrametric.py
+	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/partition_sampling.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }

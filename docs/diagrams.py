@@ -1,4 +1,4 @@
-"""The diagrams of how_it_works.md, drawn with matplotlib: a trellis, the recursion on it, and a sparse trellis."""
+"""The diagrams of how_it_works.md and sampling.md: a trellis, the recursion on it, a sparse trellis, and a patch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-__all__ = ["draw_recursion", "draw_sparse", "draw_trellis"]
+__all__ = ["draw_patch", "draw_recursion", "draw_sparse", "draw_trellis"]
 
 INK, FAINT, ONE, TWO, BOTH = "#23303d", "#c9d2d2", "#2f7f86", "#a04a12", "#23303d"
 Places = dict[str, tuple[float, float]]
@@ -98,6 +98,33 @@ def draw_sparse() -> Any:
     for cluster, at in places.items():
         mine = len(cluster) == 1 or (cluster in one and cluster in two)
         box(axes, at, cluster, BOTH if mine else ONE if cluster in one else TWO)
+    return figure
+
+
+def draw_patch() -> Any:
+    """A hierarchy before and after a patch of four stops below P was drawn anew."""
+    figure, axes = canvas(8.6, 3.5)
+    stops = {"A": 0.0, "B": 1.15, "C": 2.3, "D": 3.45}
+    shapes = {
+        0.0: [("v", 0.58, 1.5, "A", "B"), ("w", 1.45, 2.15, "v", "C"), ("P", 2.45, 2.8, "w", "D")],
+        5.6: [("v", 0.58, 1.5, "A", "B"), ("w", 2.88, 1.5, "C", "D"), ("P", 1.73, 2.8, "v", "w")],
+    }
+    for x, joins in shapes.items():
+        places = {name: (x + at, 0.75) for name, at in stops.items()}
+        for name, (left, _) in list(places.items()):
+            axes.fill([left, left - 0.42, left + 0.42], [0.6, -0.15, -0.15], color=FAINT, zorder=1)
+            box(axes, (left, 0.75), name)
+        for name, at, height, *parts in joins:
+            places[name] = (x + at, height)
+            for part in parts:
+                line(axes, places[name], places[part], ONE, 2.2)
+        top = places["P"]
+        line(axes, top, (top[0] + 0.55, 3.35), FAINT, 2.2)
+        for name, *_ in joins:
+            box(axes, places[name], name if name == "P" else " ", ONE, 9, fill=True)
+    axes.annotate("", (5.2, 1.6), (4.2, 1.6), arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.4})
+    axes.text(4.7, 1.75, "one of 15", ha="center", fontsize=10, color=INK)
+    axes.set(xlim=(-0.6, 9.7), ylim=(-0.3, 3.45))
     return figure
 
 

@@ -6,8 +6,9 @@ clusters; on the right, the expected size of the smallest cluster that holds bot
 coclustering.png: on the left, how much each pair of leaves attracts; on the right, the probability that it shares a
 cluster, over all partitions.
 
-trellis.png, recursion.png and sparse_trellis.png are the diagrams of how_it_works.md, drawn by diagrams.py. worlds.png
-is that of which_tree.md, and the others are those of the page pictures.md, one for each kind of plot.
+trellis.png, recursion.png, sparse_trellis.png and patch.png are the diagrams of how_it_works.md and sampling.md, drawn
+by diagrams.py. worlds.png is that of which_tree.md, and the others are those of the page pictures.md, one for each kind
+of plot.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from diagrams import draw_recursion, draw_sparse, draw_trellis
+from diagrams import draw_patch, draw_recursion, draw_sparse, draw_trellis
 from matplotlib.collections import PathCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.path import Path as MatplotlibPath
@@ -144,6 +145,16 @@ def draw_plots(data: datasets.SimilarityData) -> dict[str, Any]:
     }
 
 
+def draw_chains() -> dict[str, Any]:
+    """Chains that look well and do not agree, as on the page pictures.md."""
+    row, column = np.divmod(np.arange(16), 4)
+    alike = 1.0 * (row[:, None] == row) + (column[:, None] == column)
+    names = ["abcd"[r] + "1234"[c] for r, c in zip(row, column, strict=True)]
+    model = pal.models.Dasgupta(alike, beta=0.4, labels=names)
+    chains = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=800)
+    return {"traces": plot.traces(chains).figure, "convergence": plot.convergence(chains).figure}
+
+
 def draw_worlds(data: datasets.PointData) -> Any:
     """The dendrogram of the page which_tree.md."""
     x = (data.points - data.points.mean(axis=0)) / data.points.std(axis=0)
@@ -158,8 +169,9 @@ def main() -> None:
     for name, figure in (("numerals", draw_hierarchies(data)), ("coclustering", draw_partitions(data))):
         figure.savefig(IMAGES / f"{name}.png", dpi=150, metadata={"Software": None})
     diagrams = {"trellis": draw_trellis(), "recursion": draw_recursion(), "sparse_trellis": draw_sparse()}
+    diagrams["patch"] = draw_patch()
     worlds = {"worlds": draw_worlds(datasets.load_worlds())}
-    for name, figure in (draw_plots(data) | diagrams | worlds).items():
+    for name, figure in (draw_plots(data) | draw_chains() | diagrams | worlds).items():
         figure.savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
 
 

@@ -10,7 +10,8 @@ import pytest
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, PartitionPosterior, SparseTrellis
 from palmette.coalescent.draws import CoalescentDraws
-from palmette.interop.xarray import to_xarray
+from palmette.interop.xarray import _names, to_xarray
+from palmette.sampling import sample_hierarchies
 
 LABELS = ["a", "b", "c", "d", "e"]
 
@@ -35,10 +36,16 @@ def coalescent_draws():
     return CoalescentDraws(children, ages, np.log([0.25, 0.75]), -3.0, np.array([1.6, 1.6]), ("a", "b", "c"))
 
 
+def chains(n: int = 12, sweeps: int = 60):
+    points = np.random.default_rng(2).normal(size=(n, 2))
+    return sample_hierarchies(pal.models.SumOfSquares(points, beta=2.0), seconds=None, sweeps=sweeps)
+
+
 def test_without_xarray_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(ImportError, match=r"xarray is needed.*palmette\[xarray\]"):
-        to_xarray(hierarchy_draws())
+    for given in (hierarchy_draws(), chains()):
+        with pytest.raises(ImportError, match=r"xarray is needed.*palmette\[xarray\]"):
+            to_xarray(given)
 
 
 class TestWithXarray:
@@ -129,6 +136,40 @@ class TestWithXarray:
         with self.xarray.open_dataset(tmp_path / "draws.nc", engine="scipy") as again:
             np.testing.assert_array_equal(again.children, data.children)
             assert again.attrs["model"] == "Dasgupta(n_leaves=5)"
+
+    def test_chains_are_there_cluster_by_cluster(self):
+        post = chains()
+        data = to_xarray(post, members=True, seed=0)
+        rows = post.cluster_diagnostics()
+        assert dict(data.sizes) == {"chain": 4, "draw": 45, "cluster": len(rows), "leaf": 12}
+        assert all(variable.dims[:2] == ("chain", "draw") for variable in data.data_vars.values())
+        np.testing.assert_array_equal(data.log_potential, post.log_potentials)
+        assert data.occurs.mean(("chain", "draw")).values == pytest.approx([row.probability for row in rows])
+        np.testing.assert_allclose(data.occurs.mean("draw"), post.cluster_frequencies())
+        for row, held in zip(rows, data.member.values, strict=True):
+            assert data.leaf.values[held].tolist() == list(row.members)
+        assert data.attrs["kind"] == "SampledPosterior"
+        assert (data.attrs["model"], data.attrs["beta"], data.attrs["seed"]) == (repr(post.model), 2.0, 0)
+        assert data.attrs["verdict"] == str(post.verdict)
+        assert "member" not in to_xarray(post).coords
+
+    def test_clusters_of_chains_have_names_of_their_own(self):
+        data = to_xarray(chains(30))
+        assert len(set(data.cluster.values.tolist())) == data.sizes["cluster"]
+        assert any(name.endswith(" more}") for name in data.cluster.values)
+        labels = tuple("abcdefghij")
+        names = _names([range(8), [0, 1], [0, 1, 2, 3, 4, 5, 8, 9]], labels)
+        long = "{'a', 'b', 'c', 'd', 'e', 'f' and 2 more}"
+        assert names == [f"{long} (0)", "{'a', 'b'}", f"{long} (2)"]
+        assert data.occurs.sel(cluster=data.cluster.values[0]).dims == ("chain", "draw")
+        assert (data.occurs - 0.5).dtype == float  # ArviZ subtracts
+
+    def test_chains_can_be_written_to_netcdf(self, tmp_path):
+        data = to_xarray(chains(), members=True)
+        data.to_netcdf(tmp_path / "chains.nc", engine="scipy")
+        with self.xarray.open_dataset(tmp_path / "chains.nc", engine="scipy") as again:
+            np.testing.assert_array_equal(again.occurs, data.occurs)
+            assert again.attrs["sweeps_per_draw"] == 1
 
     def test_what_is_not_draws_is_refused(self):
         with pytest.raises(TypeError, match=r"expected Draws, PartitionDraws or CoalescentDraws.*not int"):

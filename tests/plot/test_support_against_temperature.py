@@ -13,7 +13,8 @@ import matplotlib.pyplot as plt
 
 import palmette as pal
 from palmette import plot
-from palmette.plot.support_against_temperature import _name, _spread
+from palmette.plot._axes import cluster_name
+from palmette.plot.support_against_temperature import _spread
 from palmette.temperature import SupportCurve, support_curve
 
 DATA = pal.datasets.load_numerals()
@@ -104,8 +105,8 @@ def test_the_same_picture_twice_is_the_same_bytes():
 
 
 def test_names_are_short_and_spread():
-    assert _name(["a", "b"]) == "a b"
-    assert _name([f"leaf {i}" for i in range(20)]) == "leaf 0 leaf 1 leaf 2 leaf 3 +16"
+    assert cluster_name(["a", "b"]) == "a b"
+    assert cluster_name([f"leaf {i}" for i in range(20)]) == "leaf 0 leaf 1 leaf 2 leaf 3 +16"
     places = _spread(np.array([1.0, 1.0, 1.0, 0.95, 0.1, 0.0]), 0.06)
     assert (np.diff(places) <= -0.06 + 1e-12).all()
     assert places[-2:].tolist() == [0.1, 0.0]

@@ -8,6 +8,8 @@ Partitions
     `heatmap_with_dendrogram` as above.
 Both
     `support_against_temperature`; `heatmap` of any matrix; `approximate_against_exact`.
+Chains, of `palmette.sampling`
+    `traces`: how they went; `convergence`: whether they agree, cluster by cluster.
 
 Every function returns the Axes or the Figure that it drew on; show or save it yourself. Functions with `ax=` draw on
 Axes that are there already. Names of leaves are shown letter by letter: `$` and `_` mean themselves. Colours are told
@@ -24,12 +26,14 @@ apart by any eye (Okabe and Ito), and the same call gives the same picture.
 
 from palmette.plot.alternatives import alternatives
 from palmette.plot.cloud import cloud
+from palmette.plot.convergence import convergence
 from palmette.plot.dendrogram import dendrogram
 from palmette.plot.heatmap_with_dendrogram import heatmap_with_dendrogram
 from palmette.plot.heatmaps import affinities_and_coclustering, heatmap
 from palmette.plot.n_clusters import n_clusters
 from palmette.plot.scatter import affinity_against_coclustering, approximate_against_exact
 from palmette.plot.support_against_temperature import support_against_temperature
+from palmette.plot.traces import traces
 
 __all__ = [
     "affinities_and_coclustering",
@@ -37,9 +41,11 @@ __all__ = [
     "alternatives",
     "approximate_against_exact",
     "cloud",
+    "convergence",
     "dendrogram",
     "heatmap",
     "heatmap_with_dendrogram",
     "n_clusters",
     "support_against_temperature",
+    "traces",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "INK",
     "ORANGE",
     "PLAIN",
+    "cluster_name",
     "fix",
     "frame",
     "new_figure",
@@ -79,3 +80,16 @@ def shown_names(labels: Sequence[str], longest: int = 28) -> list[str]:
     if len(set(short)) < len(labels):
         return [f"{name} ({leaf})" for leaf, name in enumerate(short)]
     return short
+
+
+def cluster_name(cluster: Sequence[str], longest: int = 30) -> str:
+    """The labels of a cluster on one line: as many as there is room for, and how many more.
+
+    >>> cluster_name([f"leaf {i}" for i in range(20)])
+    'leaf 0 leaf 1 leaf 2 leaf 3 +16'
+    """
+    names = shown_names(cluster, 18)
+    text, left = names[0], len(names) - 1
+    while left and len(text) + len(names[-left]) + 1 <= longest:
+        text, left = f"{text} {names[-left]}", left - 1
+    return f"{text} +{left}" if left else text

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.special import expit
 
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats
 from palmette.checks import check_matrix
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
-from palmette.plot._axes import BLUE, INK, ORANGE, PLAIN, frame, own_axes, settle, shown_names
+from palmette.plot._axes import BLUE, INK, ORANGE, frame, own_axes, shown_names
+from palmette.plot._point_names import name_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["affinity_against_coclustering", "approximate_against_exact", "pair_log_potentials", "surprises"]
-
-_HIDING = 60.0  # points of a longer line that a name takes rather than hide something
 
 
 def affinity_against_coclustering(
@@ -52,7 +50,7 @@ def affinity_against_coclustering(
     names = shown_names(posterior.labels, 18)
     chosen = surprises(x, y)[:annotate]
     texts = [f"{names[i[at]]} – {names[j[at]]}" for at in chosen]
-    _name_points(ax, np.column_stack([x, y]), chosen, texts, np.column_stack([curve, expit(curve)]))
+    name_points(ax, np.column_stack([x, y]), chosen, texts, np.column_stack([curve, expit(curve)]))
     return ax
 
 
@@ -123,64 +121,3 @@ def _coclustering_pairs(source: Any, labels: Sequence[str] | None) -> Floats:
         order = align_labels(source.labels, labels)
         matrix = matrix[np.ix_(order, order)]
     return matrix[np.triu_indices(len(matrix), 1)]
-
-
-def _name_points(ax: Axes, points: Floats, chosen: Sequence[int], texts: Sequence[str], curve: Floats) -> None:
-    if not chosen:
-        return
-    settle(ax)
-    dots, scale = ax.transData.transform(points)[list(chosen)], ax.figure.dpi / 72
-    drawn = ax.transData.transform(np.vstack([points, curve]))
-    cell = _largest(ax, texts) + 4 * scale
-    grids = [_grid(ax.get_window_extent(), cell, shift) for shift in np.arange(8) / 8 * cell[0]]
-    ends = min((_assign(dots, grid, cell, drawn, _HIDING * scale) for grid in grids), key=lambda found: found[0])[1]
-    for text, at, dot, end in zip(texts, chosen, dots, ends, strict=True):
-        left = bool(end[0] >= dot[0])  # the point is on the left of its name
-        line = {"arrowstyle": "-", "color": INK, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
-        line["relpos"] = (0.0 if left else 1.0, 0.5)
-        style = {"fontsize": 8, "color": INK, "ha": "left" if left else "right", "va": "center", **PLAIN}
-        offset = (end - dot) / scale
-        ax.annotate(text, points[at], offset, textcoords="offset points", arrowprops=line, **style)
-
-
-def _assign(dots: Floats, middles: Floats, cell: Floats, drawn: Floats, price: float) -> tuple[float, Floats]:
-    # A cell for each dot, beside it, and the end that faces it, at the smallest total length of the lines between the
-    # two: hardly any cross then. Whatever a cell would hide has its price, and a fifth of it what a line runs through.
-    ends = np.repeat(middles[None], len(dots), axis=0)
-    ends[..., 0] -= cell[0] / 2 * np.sign(middles[:, 0] - dots[:, :1])
-    hidden = (np.abs(drawn - middles[:, None]) <= cell / 2 + price / 15).all(axis=2).sum(axis=1)
-    crossed = [_run_through(dot, to, drawn, price / 15) for dot, to in zip(dots, ends, strict=True)]
-    costs = np.linalg.norm(ends - dots[:, None], axis=2) + price * (hidden + 0.2 * np.array(crossed))
-    costs[np.abs(middles[:, 0] - dots[:, :1]) < cell[0] / 2 + price / 5] += 1e6  # above or below, not beside
-    rows, columns = linear_sum_assignment(costs)
-    found, boxes = ends[rows, columns], middles[columns]
-    lines = np.linspace(dots, found, 40, endpoint=False)
-    struck = int((np.abs(lines[:, :, None] - boxes) < cell / 2).all(axis=3).any(axis=0).sum())  # names run through
-    return float(costs[rows, columns].sum()) + 1e3 * struck, found
-
-
-def _run_through(dot: Floats, ends: Floats, drawn: Floats, reach: float) -> Ints:
-    # (m,): how many drawn points come near the line from the dot to each end.
-    along, relative = ends - dot, drawn - dot
-    share = np.clip(relative @ along.T / np.maximum((along**2).sum(axis=1), 1.0), 0.0, 1.0)
-    gap = np.linalg.norm(relative[:, None] - share[..., None] * along, axis=2)
-    return np.asarray(((gap < reach) & (share > 0.0)).sum(axis=0))
-
-
-def _largest(ax: Axes, texts: Sequence[str]) -> Floats:
-    # Width and height in pixels that hold any of the texts.
-    sizes = []
-    for text in texts:
-        trial = ax.text(0, 0, text, fontsize=8, **PLAIN)
-        sizes.append(trial.get_window_extent().size)
-        trial.remove()
-    return np.asarray(np.max(sizes, axis=0))
-
-
-def _grid(frame: Any, cell: Floats, shift: float) -> Floats:
-    # (m, 2): the middles of cells side by side within the frame, the first one so far from its left side.
-    columns = np.arange(frame.x0 + shift + cell[0] / 2, frame.x1 - cell[0] / 2, cell[0])
-    rows = np.arange(frame.y0 + cell[1] / 2, frame.y1 - cell[1] / 2, cell[1])
-    if len(columns) == 0:
-        columns = np.array([(frame.x0 + frame.x1) / 2])
-    return np.stack(np.meshgrid(columns, rows), axis=-1).reshape(-1, 2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
-from palmette.plot._axes import INK, PLAIN, frame, own_axes, settle, shown_names
+from palmette.plot._axes import INK, PLAIN, cluster_name, frame, own_axes, settle
 from palmette.plot._classes import COLOURS
 from palmette.temperature import SupportCurve, support_curve
 from palmette.trellis import SomeTrellis
@@ -58,7 +58,7 @@ def support_against_temperature(
         style = {"color": _LINE_COLOURS[at % len(_LINE_COLOURS)], "linestyle": _DASHES[at // len(_LINE_COLOURS) % 4]}
         style["linewidth"] = 1.9 if found.in_best[column] else 1.0
         ax.plot(found.betas, found.probabilities[:, column], **style)
-        ends.append((float(found.probabilities[-1, column]), _name(found.clusters[column]), style))
+        ends.append((float(found.probabilities[-1, column]), cluster_name(found.clusters[column]), style))
     _scales(ax, found)
     _label_ends(ax, ends)
     own = getattr(model, "beta", 0.0)
@@ -77,14 +77,6 @@ def _chosen(found: SupportCurve, most: int) -> list[int]:
     best = [int(at) for at in order if found.in_best[at]]
     kept = best[: max(0, most - len(rivals))] + rivals
     return sorted(kept[: max(0, most)], key=lambda at: -mean[at])
-
-
-def _name(cluster: Sequence[str], longest: int = 30) -> str:
-    names = shown_names(cluster, 18)
-    text, left = names[0], len(names) - 1
-    while left and len(text) + len(names[-left]) + 1 <= longest:
-        text, left = f"{text} {names[-left]}", left - 1
-    return f"{text} +{left}" if left else text
 
 
 def _scales(ax: Axes, found: SupportCurve) -> None:

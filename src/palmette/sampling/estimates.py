@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from palmette.array_types import Floats
 
-__all__ = ["Estimates", "SampledClusterRow", "SampledSplitRow"]
+__all__ = ["ClusterDiagnosticsRow", "Estimates", "SampledClusterRow", "SampledSplitRow"]
 
 
 class Estimates(NamedTuple):
@@ -32,3 +32,14 @@ class SampledSplitRow(NamedTuple):
     right: tuple[str, ...]
     probability: float
     standard_error: float
+
+
+class ClusterDiagnosticsRow(NamedTuple):
+    """A cluster that is judged: how often it occurs, and what the chains say about that number."""
+
+    members: tuple[str, ...]
+    size: int
+    probability: float
+    standard_error: float
+    r_hat: float
+    effective_size: float

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats, Indices, Ints
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_mask
 from palmette.hierarchy import Hierarchy
@@ -16,17 +17,19 @@ from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import align_labels, describe_cluster, leaf_index, leaf_numbers
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.posterior.cache import Cached, cached
+from palmette.posterior.cache import cached
 from palmette.posterior.conditional_clusters import from_trees
 from palmette.posterior.consensus import consensus
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import Table, likeliest
+from palmette.sampling.annealed import anneal_hierarchies
 from palmette.sampling.diagnostics import standard_error
-from palmette.sampling.estimates import Estimates, SampledClusterRow, SampledSplitRow
+from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
 from palmette.sampling.pairs import expected_lca
-from palmette.sampling.verdict import Verdict, judge
+from palmette.sampling.sampled import Sampled
+from palmette.sampling.verdict import Verdict, event_figures, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SampledPosterior"]
 
-_BURNT = 0.25  # share of each chain that is not used
 _LEAST = 0.01  # clusters that are rarer are not judged
 _MOST = 2000  # clusters that are judged
 
@@ -48,7 +50,14 @@ class _Seen(NamedTuple):
     frequency: Floats  # (chains, clusters of the trellis)
 
 
-class SampledPosterior(Cached):
+class _Figures(NamedTuple):
+    # What is said about every cluster that is judged, the one with the largest R̂ first.
+    clusters: Ints
+    r_hat: Floats
+    effective_size: Floats
+
+
+class SampledPosterior(Sampled[SplitModel]):
     """The posterior over all hierarchies of a model's leaves, estimated from chains; made by `sample_hierarchies`.
 
     It answers as `HierarchyPosterior` does, with an `Estimate` for a number, or a table with a column of errors. Of
@@ -56,47 +65,25 @@ class SampledPosterior(Cached):
     converged, and not otherwise.
     """
 
-    is_exact = False
-
     def __init__(self, run: HierarchyRun) -> None:
-        super().__init__()
-        self._run = run
-        chains = run.chains
-        self.n_kept = chains.n_kept
-        first = int(_BURNT * self.n_kept)
-        self._rows: Indices = chains.rows[:, first:].copy()
-        self.log_potentials: Floats = chains.log_potentials[:, first:].copy()
-        """(chains, draws): log φ of every draw."""
-
-    @property
-    def model(self) -> SplitModel:
-        """What gives log ψ."""
-        return self._run.model
-
-    @property
-    def conditions(self) -> HierarchyConditions:
+        super().__init__(run, run.model)
+        self.conditions: HierarchyConditions = run.conditions
         """What is required, and what is forbidden."""
-        return self._run.conditions
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the leaves."""
-        return self.model.labels
+    # One number each.
 
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self.model.n_leaves
+    @cached
+    def log_partition(self) -> Estimate:
+        """log Z = log Σ_H φ(H), by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
+        conditions = self.conditions
+        return anneal_hierarchies(self.model, require=conditions.required, forbid=conditions.forbidden).log_partition
 
-    @property
-    def n_chains(self) -> int:
-        """Number of chains."""
-        return len(self._rows)
-
-    @property
-    def n_draws(self) -> int:
-        """Draws of each chain that are used."""
-        return int(self._rows.shape[1])
+    @cached
+    def entropy(self) -> Estimate:
+        """−Σ p(H) log p(H) = log Z − E[log φ], in nats; exp of it is the effective number of hierarchies."""
+        log_z, mean = self.log_partition, self._mean(self.log_potentials)
+        error = math.hypot(log_z.standard_error, mean.standard_error)
+        return Estimate(max(0.0, log_z.value - mean.value), "estimate", error)
 
     # How far to trust it.
 
@@ -105,15 +92,25 @@ class SampledPosterior(Cached):
         """Whether the chains agree and are long enough, in figures and, as a string, in words."""
         return self._judged[0]
 
-    def progress_note(self) -> str:
-        """A few words on how far it is."""
-        return f"R̂ {self.verdict.r_hat:.2f}, errors up to {self.verdict.standard_error:.2g}"
+    def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
+        """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
+        trellis, (clusters, r_hat, sizes) = self._seen.trellis, self._figures
 
-    def resume(
-        self, *, seconds: float | None = 60.0, sweeps: int | None = None, precision: float = 0.005
-    ) -> SampledPosterior:
-        """The same chains, longer: as if they had never stopped. The other arguments are as in `sample_hierarchies`."""
-        return self._run.go_on(seconds, sweeps, precision)
+        def row(i: int) -> ClusterDiagnosticsRow:
+            number = int(clusters[i])
+            members = tuple(self.labels[leaf] for leaf in trellis.members(number))
+            share, error = float(self._share[number]), self._judged[1][number]
+            return ClusterDiagnosticsRow(members, len(members), share, error, float(r_hat[i]), float(sizes[i]))
+
+        return Table(ClusterDiagnosticsRow, row, len(clusters))
+
+    def cluster_frequencies(self) -> Floats:
+        """(chains, k): in which share of its draws each chain has the clusters of `cluster_diagnostics`."""
+        return self._seen.frequency[:, self._figures.clusters]
+
+    def cluster_indicators(self) -> npt.NDArray[np.bool_]:
+        """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
+        return self._events(self._figures.clusters)
 
     # Hierarchies.
 
@@ -258,6 +255,29 @@ class SampledPosterior(Cached):
         """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, only i."""
         return expected_lca(self._rows, depth=True)
 
+    # Other posteriors.
+
+    def kl(self, other: SampledPosterior, most: int = 1000) -> Estimate:
+        """KL(self ‖ other) = E[log φ − log φ′] + log Z′ − log Z over the draws of this one, in nats.
+
+        For two models of the same leaves; `most` is the number of draws, evenly spaced, that log φ′ is computed for.
+        """
+        if not isinstance(other, SampledPosterior):
+            raise TypeError(f"expected another SampledPosterior, not {other!r}")
+        if other.labels != self.labels:
+            raise ValueError(
+                "the two posteriors have different leaves; make both models with the same labels, in the same order"
+            )
+        step = max(1, self.n_chains * self.n_draws // check_integer("most", most, 8))
+        chosen = np.arange(self.n_chains * self.n_draws).reshape(self.n_chains, -1)[:, ::step]
+        theirs = np.array([[other.log_potential(self.trees[int(i)]) for i in chain] for chain in chosen])
+        gaps = self.log_potentials[:, ::step] - theirs
+        if np.isinf(gaps).any():
+            return Estimate(np.inf, "estimate")
+        mean, log_z, their_log_z = self._mean(gaps), self.log_partition, other.log_partition
+        error = math.hypot(*(part.standard_error for part in (mean, log_z, their_log_z)))
+        return Estimate(max(0.0, mean.value + their_log_z.value - log_z.value), "estimate", error)
+
     # What the draws say.
 
     @cached
@@ -276,21 +296,36 @@ class SampledPosterior(Cached):
         return np.asarray(self._seen.frequency.mean(axis=0))
 
     @cached
-    def _judged(self) -> tuple[Verdict, dict[int, float]]:
-        seen, share = self._seen, self._share
+    def _chosen(self) -> Ints:
+        share = self._share
         chosen = np.flatnonzero((share >= _LEAST) & (share < 1.0))
-        chosen = chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
-        column = np.full(seen.trellis.n_clusters, -1)
-        column[chosen] = np.arange(len(chosen))
-        events = np.zeros((self.n_chains, self.n_draws, len(chosen) + 1), dtype=bool)  # the last for all others
-        np.put_along_axis(events, column[seen.clusters], True, axis=2)
+        return chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
+
+    def _events(self, clusters: Ints) -> npt.NDArray[np.bool_]:
+        # (chains, draws, k): which draws have these clusters.
+        column = np.full(self._seen.trellis.n_clusters, -1)
+        column[clusters] = np.arange(len(clusters))
+        events = np.zeros((self.n_chains, self.n_draws, len(clusters) + 1), dtype=bool)  # the last for all others
+        np.put_along_axis(events, column[self._seen.clusters], True, axis=2)
+        return events[:, :, :-1]
+
+    @cached
+    def _figures(self) -> _Figures:
+        figures = event_figures(self._events(self._chosen))
+        order = np.flatnonzero(figures.is_open)
+        order = order[np.argsort(-figures.r_hat[order], kind="stable")]
+        return _Figures(self._chosen[order], figures.r_hat[order], figures.effective_size[order])
+
+    @cached
+    def _judged(self) -> tuple[Verdict, dict[int, float]]:
+        seen, chosen = self._seen, self._chosen
         top = int(np.argmax(self.log_potentials))
         best = np.zeros(seen.trellis.n_clusters, dtype=bool)
         best[self._by_draw(seen.clusters)[top]] = True
         distance = (~best[seen.clusters]).sum(axis=2).astype(np.float64)
         values = {"log φ": self.log_potentials, "the distance from the best hierarchy": distance}
         names = [describe_cluster(seen.trellis.members(int(i)), self.labels) for i in chosen]
-        verdict, errors = judge(values, events[:, :, :-1], seen.frequency[:, self.n_leaves :], names)
+        verdict, errors = judge(values, self._events(chosen), seen.frequency[:, self.n_leaves :], names)
         return verdict, dict(zip(chosen.tolist(), errors.tolist(), strict=True))
 
     def _by_draw(self, numbers: Ints) -> Ints:
@@ -310,10 +345,6 @@ class SampledPosterior(Cached):
         if number in self._judged[1]:
             return Estimate(float(self._share[number]), "estimate", self._judged[1][number])
         return self._share_of(self._occurs(mask))
-
-    def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:
-        error = standard_error(events, least_size=min(self.verdict.effective_size, events.size))
-        return Estimate(float(events.mean()), "estimate", float(error))
 
     def _masks_of(self, hierarchy: Hierarchy) -> list[int]:
         return cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())

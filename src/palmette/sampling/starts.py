@@ -53,4 +53,4 @@ def anneal(moves: HierarchyMoves, state: ChainState, tempers: Floats, n_moves: i
     penalties = np.geomspace(_MILDEST, _HARSHEST, len(tempers))
     for temper, penalty in zip(tempers.tolist(), penalties.tolist(), strict=True):
         moves.run(state, n_moves, temper, penalty)
-    return moves.run(state, n_moves)
+    return moves.run(state, n_moves, float(tempers[-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,8 @@ from palmette.sampling.diagnostics import (
     standard_error,
 )
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["EventFigures", "Verdict", "event_figures", "judge"]
 
-_LARGEST_R_HAT = 1.02
 _LEAST_SIZE = 100.0  # effective draws of anything that is judged
 _OPEN = 0.02  # events nearer to 0 or 1 than this are too rare for a variance of their own
 _MOST_NAMED = 3
@@ -32,6 +32,9 @@ class Verdict:
     R̂ compares the spread between halves of chains with that within; it falls to 1. Everything that matters is judged:
     log φ, a topological distance, and every event (a cluster occurs; two leaves share one) of probability 0.02 to 0.98.
     """
+
+    largest_r_hat: ClassVar[float] = 1.02
+    """R̂ up to which chains are said to agree."""
 
     n_chains: int
     n_draws: int
@@ -50,7 +53,7 @@ class Verdict:
     @property
     def converged(self) -> bool:
         """Whether the chains agree, and are long enough for their errors to be believed."""
-        return self.r_hat <= _LARGEST_R_HAT and self.effective_size >= _LEAST_SIZE
+        return self.r_hat <= self.largest_r_hat and self.effective_size >= _LEAST_SIZE
 
     def __str__(self) -> str:
         figures = (
@@ -59,9 +62,25 @@ class Verdict:
         )
         if self.converged:
             return f"converged; {figures}"
-        if self.disagreements and self.r_hat > _LARGEST_R_HAT:
+        if self.disagreements and self.r_hat > self.largest_r_hat:
             return f"not converged: chains disagree on {', '.join(self.disagreements)}; run longer. {figures}"
         return f"not converged: run longer. {figures}"
+
+
+class EventFigures(NamedTuple):
+    """What chains say about each of k events, (k,) each."""
+
+    is_open: npt.NDArray[np.bool_]
+    """Whether it is neither too rare nor too common to be judged."""
+    r_hat: Floats
+    effective_size: Floats
+
+
+def event_figures(events: npt.NDArray[np.bool_]) -> EventFigures:
+    """R̂ and the effective size of every event; `events` (chains, draws, k) is what happened in a draw."""
+    shares = events.mean(axis=(0, 1))
+    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
+    return EventFigures(is_open, np.asarray(split_r_hat(events)), np.asarray(effective_size(events)))
 
 
 def judge(
@@ -75,15 +94,13 @@ def judge(
     n_chains, n_draws = next(iter(values.values())).shape
     numbers = np.stack(list(values.values()), axis=2)
     r_hat, size = np.asarray(rank_r_hat(numbers)), np.asarray(rank_effective_size(numbers))
-    shares = events.mean(axis=(0, 1))
-    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
-    event_r_hat, event_size = np.asarray(split_r_hat(events)), np.asarray(effective_size(events))
+    is_open, event_r_hat, event_size = event_figures(events)
     open_sizes = event_size[is_open]
     least = float(np.median(open_sizes)) if len(open_sizes) else float(size.min())
     errors = np.asarray(standard_error(events, least_size=least))
-    worst = np.flatnonzero(is_open & (event_r_hat > _LARGEST_R_HAT))
+    worst = np.flatnonzero(is_open & (event_r_hat > Verdict.largest_r_hat))
     worst = worst[np.argsort(-event_r_hat[worst], kind="stable")][:_MOST_NAMED]
-    lonely = [name for name, value in zip(values, r_hat, strict=True) if value > _LARGEST_R_HAT]
+    lonely = [name for name, value in zip(values, r_hat, strict=True) if value > Verdict.largest_r_hat]
     verdict = Verdict(
         n_chains=n_chains,
         n_draws=n_draws,

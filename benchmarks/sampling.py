@@ -1,0 +1,120 @@
+"""Sampled posteriors against exact ones: are the errors that they state honest?
+
+    python benchmarks/sampling.py [--sets 12] [--runs 100]
+
+Prints, for ten to eighteen leaves, the spread of (estimate − exact) / error over the probabilities of all clusters, and
+the largest gap where the verdict is "converged"; then how often log Z by annealing lies within two of its errors. PASS
+means: a spread of 0.7 to 1.3 over all data sets of a kind, no gap above 0.02, 90 of 100, and a mean of Z within three
+errors of the exact one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+import palmette as pal
+
+PERPLEXITIES = (10.0, 100.0, 1e4, 1e5)
+SIZES = (10, 12, 14, 16, 18)
+SMALLEST = 0.005  # clusters that are rarer are not compared
+
+
+class Gaps(pal.models.SplitModel):
+    """A person's own score: parts whose means are near are split reluctantly, the more so the larger they are."""
+
+    n_features = 2
+
+    @staticmethod
+    def features(theta: Any, n: int, size: int, sums: Any, pairs: Any, out: Any) -> None:
+        out[0] = sums[0] / size
+        out[1] = math.log(size)
+
+    @staticmethod
+    def score(theta: Any, parent: Any, left: Any, right: Any) -> float:
+        return theta[0] * parent[1] * min(abs(left[0] - right[0]), 3.0)
+
+
+def points(n: int, seed: int) -> Any:
+    """Groups on even seeds, one cloud on odd ones."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(3, 2)) * (4.0 if seed % 2 == 0 else 0.0)
+    return centres[rng.integers(3, size=n)] + rng.normal(size=(n, 2))
+
+
+def problems(sets: int) -> Any:
+    """(kind, model): every data set at every perplexity, and models that have none."""
+    for seed in range(sets):
+        n = SIZES[seed % len(SIZES)]
+        x = points(n, seed)
+        for perplexity in PERPLEXITIES:
+            for base in (pal.models.SumOfSquares(x), pal.models.Dasgupta(pal.similarity.of_points(x))):
+                model = pal.temperature.at_perplexity(base, perplexity, progress=False)
+                yield f"{type(base).__name__}, perplexity {perplexity:g}", model
+        yield "a score of one's own", Gaps(min(n, 14), theta=[1.0], additive=x[: min(n, 14), :1])
+    jets = pal.simulate.ginkgo(sets, min_leaves=9, max_leaves=13, rng=1)
+    for jet in jets:
+        yield "Ginkgo", pal.models.Ginkgo(jet.momenta, rate=jets.rate, t_cut=jets.t_cut)
+
+
+def scores(post: Any, exact: Any) -> tuple[Any, float]:
+    """(estimate − exact) / error of all clusters that are not too rare, and the largest gap."""
+    rows = [(row, exact.cluster_probability(row.members)) for row in exact.cluster_probabilities(SMALLEST)]
+    found = [(post.cluster_probability(row.members), p) for row, p in rows]
+    open_ = [(one, p) for one, p in found if p < 1.0 - SMALLEST]
+    gaps = [abs(float(one) - p) for one, p in found]
+    return np.array([(float(one) - p) / one.standard_error for one, p in open_]), max(gaps, default=0.0)
+
+
+def honest_errors(sets: int) -> None:
+    found: dict[str, list[Any]] = {}
+    begin = time.perf_counter()
+    for kind, model in problems(sets):
+        post = pal.sampling.sample_hierarchies(model, seconds=20.0, progress=False)
+        z, gap = scores(post, pal.HierarchyPosterior(model, progress=False))
+        found.setdefault(kind, []).append((z, gap, post.verdict.converged))
+    for kind, rows in found.items():
+        z = np.concatenate([row[0] for row in rows])
+        largest = max((gap for _, gap, converged in rows if converged), default=0.0)
+        count = sum(converged for *_, converged in rows)
+        spread = float(np.sqrt((z**2).mean())) if len(z) else 1.0
+        said = f"{kind}: {len(rows)} sets, {count} converged, {len(z)} clusters, z {spread:.2f}, largest {largest:.4f}"
+        verdict(0.7 <= spread <= 1.3 and largest <= 0.02, said)
+    print(f"{time.perf_counter() - begin:.0f} s")
+
+
+def honest_log_z(runs: int) -> None:
+    for kind in (pal.models.SumOfSquares(points(16, 0)), pal.models.Dasgupta(pal.similarity.of_points(points(16, 1)))):
+        model = pal.temperature.at_perplexity(kind, 1000.0, progress=False)
+        exact = pal.HierarchyPosterior(model, progress=False).log_partition
+        found = [
+            pal.sampling.anneal_hierarchies(model, steps=1500, rng=k, progress=False).log_partition for k in range(runs)
+        ]
+        z = np.array([(one.value - exact) / one.standard_error for one in found])
+        ratio = np.exp([one.value - exact for one in found])
+        error = ratio.std(ddof=1) / math.sqrt(runs)
+        within = int((np.abs(z) <= 2.0).sum())
+        said = f"log Z of 16 leaves, {type(model).__name__}: {within} of {runs} within two errors"
+        said += f" (some {found[0].standard_error:.2f}); mean of Z {ratio.mean():.3f} ± {error:.3f} of the exact one"
+        verdict(within >= 0.9 * runs and abs(ratio.mean() - 1.0) <= 3.0 * error, said)
+
+
+def verdict(good: bool, words: str) -> None:
+    print(f"{'PASS' if good else 'FAIL'}  {words}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", type=int, default=12, help="data sets of each kind")
+    parser.add_argument("--runs", type=int, default=100, help="of annealing")
+    options = parser.parse_args()
+    honest_errors(options.sets)
+    honest_log_z(options.runs)
+
+
+if __name__ == "__main__":
+    main()

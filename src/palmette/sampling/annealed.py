@@ -1,0 +1,187 @@
+"""log Z with an error, by annealed importance sampling: from all hierarchies alike to the posterior.
+
+A run begins at a hierarchy drawn alike from all (2n − 3)!! and is led through p_t ∝ φ^t from t = 0 to 1 in small steps,
+a sweep at each. With w = exp(Σ (t_{k+1} − t_k) log φ(H_k)), the mean of w over runs is Z / (2n − 3)!!, without bias
+however short the sweeps are; shorter ones only make w vary more. The same runs tell Z, the mean of log φ and so the
+entropy log Z(t) − t E_t[log φ] at every t on the way. An impossible split counts as a penalty that grows to infinity.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from palmette.array_types import Floats, Ints
+from palmette.checks import check_integer, check_seconds
+from palmette.clusters import Cluster
+from palmette.errors import ImpossibleData
+from palmette.models.base import require_model
+from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.posterior.estimate import Estimate
+from palmette.progress import Progress
+from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.conditioned import conditioned
+from palmette.sampling.ladder import pilot
+from palmette.sampling.starts import any_hierarchy
+from palmette.threads import Workers, check_threads
+
+__all__ = ["Annealed", "anneal_hierarchies"]
+
+_VARIANCE = 0.02  # of log w that steps are made for, if a sweep forgot everything; it comes out ten times as large
+_FEWEST = 50  # steps
+_HARSHEST = 50.0  # the penalty of an impossible split before it becomes infinite
+_LARGEST = 700.0  # of a variance: its exponential is still a number
+_NEAR = 0.05  # relative: t that tell about each other's E[log φ]
+
+
+@dataclass(frozen=True)
+class Annealed:
+    """What runs of annealed importance sampling tell about p_t ∝ φ^t at rising t, the last one being 1.
+
+    All arrays have an entry for each t; errors are standard errors, from the spread between runs.
+    """
+
+    tempers: Floats
+    log_weights: Floats
+    """(runs, t): log w of each run, up to each t."""
+    log_potentials: Floats
+    """(runs, t): log φ of the hierarchy that each run had come to; −inf if that is impossible."""
+    log_count: float
+    """log (2n − 3)!!, which is log Z at t = 0."""
+
+    @property
+    def log_partition(self) -> Estimate:
+        """log Z at t = 1."""
+        return self.log_partition_at(len(self.tempers) - 1)
+
+    @property
+    def entropy(self) -> Estimate:
+        """−Σ p(H) log p(H) at t = 1, in nats."""
+        return self.entropy_at(len(self.tempers) - 1)
+
+    @property
+    def effective_runs(self) -> float:
+        """(Σ w)² / Σ w² at t = 1: if it is far below the number of runs, more steps are needed."""
+        weights = _relative(self.log_weights[:, -1])
+        return float(weights.sum() ** 2 / (weights**2).sum())
+
+    def log_partition_at(self, k: int) -> Estimate:
+        """log Z at tempers[k]."""
+        logs = self.log_weights[:, k]
+        top = float(logs.max())
+        value = self.log_count + top + math.log(float(np.exp(logs - top).mean()))
+        return Estimate(value, "estimate", self._error(k))
+
+    def entropy_at(self, k: int) -> Estimate:
+        """The entropy at tempers[k]."""
+        # E[log φ] is averaged over neighbouring t as well, as many above as below: it is nearly straight there.
+        reach = min(k, len(self.tempers) - 1 - k)
+        near = np.abs(self.tempers - self.tempers[k]) <= _NEAR * self.tempers[k]
+        reach = min(reach, int(near[: k + 1].sum()) - 1, int(near[k:].sum()) - 1)
+        window = slice(k - reach, k + reach + 1)
+
+        def value(runs: Ints) -> float:
+            logs = self.log_weights[runs, window]
+            weights = _relative(logs)
+            energy = np.where(weights > 0.0, self.log_potentials[runs, window], 0.0)
+            mean = float(((weights * energy).sum(axis=0) / weights.sum(axis=0)).mean())
+            own = self.log_weights[runs, k]
+            log_z = self.log_count + float(own.max()) + math.log(float(_relative(own[:, None]).mean()))
+            return log_z - float(self.tempers[k]) * mean
+
+        everything = np.arange(len(self.log_weights))
+        leaving_out = np.array([value(np.delete(everything, i)) for i in everything])
+        error = math.sqrt((len(everything) - 1) * float(leaving_out.var()))
+        return Estimate(max(0.0, value(everything)), "estimate", error)
+
+    def _error(self, k: int) -> float:
+        # Of log(mean of w): from the weights themselves, and as if they were log-normal above their median, which sees
+        # a tail that few runs have come upon.
+        logs = self.log_weights[:, k]
+        weights = _relative(logs)
+        seen = float(weights.std(ddof=1) / weights.mean())
+        gaps = logs[logs > -np.inf] - np.median(logs[logs > -np.inf])
+        tail = math.sqrt(math.expm1(min(float((gaps[gaps >= 0.0] ** 2).mean()), _LARGEST)))
+        return max(seen, tail) / math.sqrt(len(logs))
+
+
+def _relative(logs: Floats) -> Floats:
+    # Weights up to a factor for each column.
+    return np.asarray(np.exp(logs - logs.max(axis=0)))
+
+
+def anneal_hierarchies(
+    model: HierarchyModel,
+    *,
+    steps: int | None = None,
+    seconds: float | None = 30.0,
+    n_runs: int = 32,
+    last: float = 1.0,
+    require: Iterable[Cluster] = (),
+    forbid: Iterable[Cluster] = (),
+    rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Annealed:
+    """log Z, entropy and log Z at smaller t of a model of any number of leaves, each with an error.
+
+    `n_runs` independent runs of as many `steps` as make the weights vary little, or as there is time for in `seconds`.
+    The same `rng` and `steps` give the same result on any number of threads. Should ``effective_runs`` be small, the
+    error is large and says so: take more steps.
+
+    >>> import numpy as np, palmette as pal
+    >>> model = pal.models.SumOfSquares(np.random.default_rng(0).normal(size=(8, 2)))
+    >>> found = pal.sampling.anneal_hierarchies(model, steps=100).log_partition
+    >>> abs(float(found) - pal.HierarchyPosterior(model).log_partition) < 4 * found.standard_error
+    True
+    """
+    require_model(model, "hierarchies", all_known=True)
+    if not model.is_compiled:
+        raise TypeError(f"{model!r} cannot be annealed: its moves need a model of compiled functions, a SplitModel")
+    limit = check_seconds(seconds)
+    target = conditioned(cast(SplitModel, model), HierarchyConditions(model.labels).and_also(require, forbid))
+    moves, seed = HierarchyMoves(target), int(np.random.default_rng(rng).integers(2**62))
+    check_integer("n_runs", n_runs, 2)
+    n, n_threads = model.n_leaves, check_threads(threads)
+    found, begin = pilot(moves, seed, last=last), time.monotonic()
+    if steps is None:
+        state = moves.start(any_hierarchy(n, model.labels, np.random.default_rng(0)), seed, 0)
+        for _ in range(20):
+            moves.run(state, n)
+        affordable = limit / (n_runs / n_threads) / max((time.monotonic() - begin) / 20, 1e-9)
+        steps = int(max(_FEWEST, min(found.length(last=last) ** 2 / _VARIANCE, affordable, 1e6)))
+    tempers = found.steps(check_integer("steps", steps, 1), last=last)
+    with closing(Progress(f"annealing, n = {n}", n_runs * 4e7, progress)) as bar, Workers(n_threads, bar) as workers:
+        runs = workers.run(
+            lambda first, after: [_one(moves, tempers, seed, i) for i in range(first, after)], np.full(n_runs, 4e7)
+        )
+    both = np.array([run for some in runs for run in some])
+    if not (both[:, 0, -1] > -np.inf).any():
+        raise ImpossibleData(f"none of {n_runs} runs found a hierarchy over these {n} leaves that {model!r} allows")
+    log_count = sum(math.log(2 * i - 3) for i in range(2, n + 1))
+    return Annealed(tempers, both[:, 0], both[:, 1], log_count)
+
+
+def _one(moves: HierarchyMoves, tempers: Floats, seed: int, number: int) -> tuple[Floats, Floats]:
+    # log w and log φ at every t of one run.
+    model = moves.model
+    start = any_hierarchy(model.n_leaves, model.labels, np.random.default_rng([seed, number]))
+    state = moves.start(start, seed, 2**42 + number)
+    penalties = _HARSHEST * np.linspace(0.0, 1.0, len(tempers)) ** 2
+    log_w, log_ws, log_phis = 0.0, np.empty(len(tempers)), np.empty(len(tempers))
+    value, impossible = moves.restate(state)
+    for k, (temper, penalty) in enumerate(zip(tempers.tolist(), penalties.tolist(), strict=True)):
+        if k > 0:
+            log_w += (temper - tempers[k - 1]) * value - (penalty - penalties[k - 1]) * impossible
+            value, impossible = moves.run(state, model.n_leaves, temper, penalty)
+        log_ws[k] = log_w
+        log_phis[k] = -np.inf if impossible else value
+    log_ws[-1] = -np.inf if impossible else log_w
+    return log_ws, log_phis

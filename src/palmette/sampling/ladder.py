@@ -1,0 +1,76 @@
+"""From all hierarchies alike to the posterior in small steps: how the law of log φ changes with t.
+
+Under p_t(H) ∝ φ(H)^t the mean of log φ rises with t at the rate of its variance σ²(t). How far two laws are apart is
+measured by the *length* ∫ σ dt between them: over a length of about 1 they overlap well. A few annealed chains tell σ;
+with it, steps of equal length can be made, whatever the model and its scale.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.array_types import Floats
+from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.starts import any_hierarchy, cooling
+
+__all__ = ["Pilot", "pilot"]
+
+_SWEEPS = 8  # at each temperature
+_HARMLESS = 1e-3  # the first temperature above 0, in units of 1 / (spread of log φ at 0)
+
+
+class Pilot(NamedTuple):
+    """σ(t) as far as some chains tell, at rising t from 0 on, and the length ∫ σ dt from 0."""
+
+    tempers: Floats
+    spreads: Floats
+    lengths: Floats
+
+    def steps(self, n_steps: int, *, first: float = 0.0, last: float = 1.0) -> Floats:
+        """(n_steps + 1,): t from `first` to `last`, the same length between any two."""
+        begin, end = np.interp([first, last], self.tempers, self.lengths)
+        tempers = np.interp(np.linspace(begin, end, n_steps + 1), self.lengths, self.tempers)
+        tempers[0], tempers[-1] = first, last
+        return tempers
+
+    def length(self, first: float = 0.0, last: float = 1.0) -> float:
+        """∫ σ dt from `first` to `last`."""
+        return float(np.diff(np.interp([first, last], self.tempers, self.lengths))[0])
+
+    def temper_at(self, length: float, last: float = 1.0) -> float:
+        """The t from which it is so long to `last`; 0 if it is not as long as that."""
+        end = float(np.interp(last, self.tempers, self.lengths))
+        return float(np.interp(max(0.0, end - length), self.lengths, self.tempers))
+
+
+def pilot(moves: HierarchyMoves, seed: int, *, n_chains: int = 4, last: float = 1.0) -> Pilot:
+    """Anneal some chains from t = 0 to `last`, looking at the spread of log φ on the way."""
+    model = moves.model
+    rng = np.random.default_rng([seed, 2**33])
+    starts = [any_hierarchy(model.n_leaves, model.labels, rng) for _ in range(n_chains)]
+    states = [moves.start(start, seed, 2**40 + i) for i, start in enumerate(starts)]
+    tempers = cooling(moves, rng) * last
+    tempers = np.concatenate([tempers[:1] * _HARMLESS ** np.linspace(1, 0, 6)[:-1], tempers])
+    spreads = []
+    for temper in tempers.tolist():
+        values = [
+            [moves.run(state, model.n_leaves, temper, _mild(temper))[0] for _ in range(_SWEEPS)] for state in states
+        ]
+        # Within chains and between halves: chains that have parted company do not widen the law of one.
+        spreads.append(np.sqrt(np.mean(np.var(np.array(values)[:, _SWEEPS // 4 :], axis=1, ddof=1))))
+    tempers = np.concatenate([[0.0], tempers])
+    smooth = _smoothed(np.array([spreads[0], *spreads]))
+    lengths = np.concatenate([[0.0], np.cumsum(np.diff(tempers) * 0.5 * (smooth[1:] + smooth[:-1]))])
+    return Pilot(tempers, smooth, lengths + 1e-12 * np.arange(len(lengths)))
+
+
+def _mild(temper: float) -> float:
+    return float(50.0 * min(1.0, temper) ** 0.25)
+
+
+def _smoothed(values: Floats) -> Floats:
+    # The median of five neighbours: eight sweeps tell little.
+    padded = np.pad(values, 2, mode="edge")
+    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1))

@@ -1,0 +1,108 @@
+"""Partitions drawn by Markov chains: for any number of leaves, and with errors that are said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import numpy as np
+
+from palmette.checks import check_integer
+from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_model
+from palmette.models.cluster_model import ClusterModel, PartitionModel
+from palmette.partition import Partition
+from palmette.sampling.partition_chain import PartitionChains
+from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.run import Run, check_end, fingerprint
+from palmette.sampling.sampled_partitions import SampledPartitions
+
+__all__ = ["PartitionRun", "sample_partitions"]
+
+
+class PartitionRun(Run[SampledPartitions]):
+    """Chains that can go on: what `sample_partitions` starts, and `SampledPartitions.resume` continues."""
+
+    def __init__(
+        self,
+        model: ClusterModel,
+        reference: Hierarchy,
+        *,
+        n_chains: int,
+        starts: Sequence[Partition],
+        seed: int,
+        threads: int | None,
+        checkpoint: str | os.PathLike[str] | None,
+        progress: bool | None,
+    ) -> None:
+        self.model = model
+        more = [reference.parents.tobytes(), *(start.membership.tobytes() for start in starts)]
+        super().__init__(
+            PartitionChains(model, reference, starts, seed, n_chains),
+            fingerprint(model, more, (n_chains, seed)),
+            n_leaves=model.n_leaves,
+            n_chains=n_chains,
+            threads=threads,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+
+    def answer(self) -> SampledPartitions:
+        """What the chains say now."""
+        return SampledPartitions(self)
+
+
+def sample_partitions(
+    model: PartitionModel,
+    *,
+    seconds: float | None = 60.0,
+    sweeps: int | None = None,
+    precision: float = 0.005,
+    n_chains: int = 4,
+    starts: Iterable[Partition] = (),
+    reference: Hierarchy | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> SampledPartitions:
+    """The posterior over all partitions of the model's leaves, by Markov chains: every answer has an error.
+
+    Several chains run side by side, each from a partition of its own: those in `starts`, then some that are far apart.
+    They stop when they agree and every probability that is judged has a standard error of at most `precision`, after
+    `seconds`, or after `sweeps` (by each of which about as many units are moved as there are leaves), whatever comes
+    first; Ctrl-C stops them as well. The answer says whether they agree (`verdict`), and its `resume` lets them go on.
+
+    A unit is a leaf, or all leaves below a node of `reference`, which then move as one. Any hierarchy over the labels
+    gives the same posterior; one whose clusters are parts of likely ones lets the chains mix faster. Without one, the
+    leaves are linked by what the model sums over them.
+
+    The same `rng` gives the same chains on any number of threads; how long they are depends on the machine unless
+    ``seconds=None``. With a `checkpoint` they are saved in that file on the way, and a run that finds the file goes on
+    from there, with the same result as one that was never stopped.
+
+    >>> import numpy as np, palmette as pal
+    >>> w = np.random.default_rng(0).normal(size=(30, 30))
+    >>> post = pal.sampling.sample_partitions(pal.models.CorrelationClusters(w + w.T), seconds=None, sweeps=200)
+    >>> post.n_chains, post.is_exact
+    (4, False)
+    """
+    require_model(model, "partitions", all_known=True)
+    if not model.is_compiled:
+        raise TypeError(f"{model!r} cannot be sampled: its moves need a model of compiled functions, a ClusterModel")
+    check_end(seconds, sweeps, precision)
+    if reference is not None and not isinstance(reference, Hierarchy):
+        raise TypeError(f"reference must be a Hierarchy or None, not {reference!r}")
+    compiled = cast(ClusterModel, model)
+    run = PartitionRun(
+        compiled,
+        reference_of(compiled) if reference is None else reference.aligned_to(model.labels),
+        n_chains=check_integer("n_chains", n_chains, 1),
+        starts=[start.aligned_to(model.labels) for start in starts][:n_chains],
+        seed=int(np.random.default_rng(rng).integers(2**63)),
+        threads=threads,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    return run.go_on(seconds, sweeps, precision)

@@ -1,0 +1,112 @@
+"""A run: chains, the clock that they stop by, and the file that they go on from; of hierarchies or of partitions."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from palmette.checks import check_integer, check_seconds
+from palmette.models.base import FeatureModel
+from palmette.progress import Progress
+from palmette.sampling.chains import ChainKind, Chains
+from palmette.sampling.verdict import Verdict
+from palmette.threads import check_threads
+
+__all__ = ["Run", "check_end", "fingerprint"]
+
+_FIRST = 200  # sweeps before the first verdict; then always twice as many
+_FEWEST = 8  # draws of a chain that something can be said of
+
+
+class _Sampled(Protocol):
+    # What a run has to know of an answer.
+    n_kept: int
+
+    @property
+    def verdict(self) -> Verdict: ...
+    def progress_note(self) -> str: ...
+
+
+Answer = TypeVar("Answer", bound=_Sampled)
+
+
+class Run(Generic[Answer]):
+    """Chains that can go on. A subclass makes the chains, and the answer that is read off them."""
+
+    def __init__(
+        self,
+        kind: ChainKind,
+        about: str,
+        *,
+        n_leaves: int,
+        n_chains: int,
+        threads: int | None,
+        checkpoint: str | os.PathLike[str] | None,
+        progress: bool | None,
+    ) -> None:
+        self._about, self._title = about, f"sampling, n = {n_leaves}"
+        self._threads, self._checkpoint, self._progress = threads, checkpoint, progress
+        self.chains = Chains(kind, n_chains)
+        if checkpoint is not None and os.path.exists(checkpoint):
+            self.chains.load(checkpoint, about)
+
+    @abstractmethod
+    def answer(self) -> Answer:
+        """What the chains say now."""
+
+    def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
+        """Let the chains run until their errors are small enough, they are so long, or the time is up."""
+        threads = check_threads(self._threads)
+        until = np.inf if seconds is None else time.monotonic() + seconds
+        done = int(self.chains.sweeps.min())
+        last = np.inf if sweeps is None else done + sweeps
+        made = None
+        with closing(Progress(self._title, seconds or 1.0, self._progress)) as bar, suppress(KeyboardInterrupt):
+            self.chains.begin(threads)
+            target = _FIRST
+            while done < last:
+                while target <= done:
+                    target *= 2
+                in_time = self.chains.advance(int(min(target, last)), threads, bar, until)
+                done = int(self.chains.sweeps.min())
+                self._save()
+                if not in_time:
+                    break
+                made = self.answer()
+                bar.retitle(f"{self._title}: {made.progress_note()}")
+                if made.verdict.converged and made.verdict.standard_error <= precision:
+                    break
+        if self.chains.n_kept < _FEWEST:
+            raise ValueError(
+                f"the chains were stopped after {self.chains.n_kept} sweeps, which is too early to say anything; "
+                "allow for more time"
+            )
+        return self.answer() if made is None or made.n_kept != self.chains.n_kept else made
+
+    def _save(self) -> None:
+        if self._checkpoint is not None:
+            self.chains.save(self._checkpoint, self._about)
+
+
+def check_end(seconds: float | None, sweeps: int | None, precision: float) -> None:
+    """Refuse limits that are none, or that never stop a run."""
+    check_seconds(seconds)
+    if seconds is None and sweeps is None and not precision > 0.0:
+        raise ValueError("sampling needs an end: give seconds, sweeps or a precision above 0")
+    if sweeps is not None:
+        check_integer("sweeps", sweeps, _FEWEST)
+
+
+def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
+    """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers."""
+    parts: list[bytes] = [type(model).__name__.encode(), *(label.encode() for label in model.labels)]
+    parts += [array.tobytes() for array in (model.theta, model.additive, model.pairwise)]
+    parts += [*more, repr(numbers).encode()]
+    return hashlib.blake2b(b"\0".join(parts), digest_size=16).hexdigest()

@@ -1,0 +1,88 @@
+"""What posteriors made of draws have in common, whatever is drawn: the chains, the verdict, shares with errors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats
+from palmette.models.base import FeatureModel
+from palmette.posterior.cache import Cached
+from palmette.posterior.estimate import Estimate
+from palmette.sampling.diagnostics import standard_error
+from palmette.sampling.run import Run
+from palmette.sampling.verdict import Verdict
+
+__all__ = ["Sampled"]
+
+_BURNT = 0.25  # share of each chain that is not used
+
+AnyModel = TypeVar("AnyModel", bound=FeatureModel)
+
+
+class Sampled(Cached, Generic[AnyModel]):
+    """Draws of several chains; a subclass says what they are of, and answers from them."""
+
+    is_exact = False
+
+    def __init__(self, run: Run[Any], model: AnyModel) -> None:
+        super().__init__()
+        self._run, self._model = run, model
+        chains = run.chains
+        self.n_kept = chains.n_kept
+        self.sweeps_per_draw = chains.every
+        """Sweeps between two draws; the chains keep fewer when they go on, and this answer stays as it is."""
+        first = int(_BURNT * self.n_kept)
+        self._rows: npt.NDArray[np.int32] = chains.rows[:, first:].copy()
+        self.log_potentials: Floats = chains.log_potentials[:, first:].copy()
+        """(chains, draws): log φ of every draw."""
+
+    @property
+    def model(self) -> AnyModel:
+        """What gives log ψ."""
+        return self._model
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the leaves."""
+        return self._model.labels
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self._model.n_leaves
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return len(self._rows)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws of each chain that are used."""
+        return int(self._rows.shape[1])
+
+    @property
+    @abstractmethod
+    def verdict(self) -> Verdict:
+        """Whether the chains agree and are long enough, in figures and, as a string, in words."""
+
+    def progress_note(self) -> str:
+        """A few words on how far it is."""
+        return f"R̂ {self.verdict.r_hat:.2f}, errors up to {self.verdict.standard_error:.2g}"
+
+    def resume(self, *, seconds: float | None = 60.0, sweeps: int | None = None, precision: float = 0.005) -> Self:
+        """The same chains, longer: as if they had never stopped. The arguments are those that the run began with."""
+        return self._run.go_on(seconds, sweeps, precision)  # type: ignore[no-any-return]
+
+    def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:
+        # Of the draws in which something happened, which are given chain after chain.
+        happened = events.reshape(self.n_chains, self.n_draws)
+        error = standard_error(happened, least_size=min(self.verdict.effective_size, happened.size))
+        return Estimate(float(happened.mean()), "estimate", float(error))
+
+    def _mean(self, values: Floats) -> Estimate:
+        return Estimate(float(values.mean()), "estimate", float(standard_error(values)))

@@ -1,0 +1,213 @@
+"""What chains of partitions say: the verbs of a posterior, every number with its error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from palmette.array_types import Ints
+from palmette.checks import check_integer
+from palmette.clusters import Cluster, cluster_leaves
+from palmette.labels import describe_cluster
+from palmette.models.cluster_model import ClusterModel
+from palmette.partition import Partition
+from palmette.posterior.cache import cached
+from palmette.posterior.consensus import check_threshold
+from palmette.posterior.estimate import Estimate
+from palmette.posterior.partition_draws import PartitionDraws
+from palmette.posterior.tables import Table
+from palmette.sampling.drawn_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
+from palmette.sampling.drawn_pairs import coclustering, gains, is_together, pair_distances
+from palmette.sampling.estimates import Estimates, SampledClusterRow
+from palmette.sampling.sampled import Sampled
+from palmette.sampling.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from palmette.sampling.partitions import PartitionRun
+
+__all__ = ["SampledPartitions"]
+
+_LEAST = 0.01  # clusters that are rarer are not judged
+_MOST = 1000  # clusters that are judged
+_PAIRS = 500  # pairs of leaves that are judged, drawn once for all
+_SAME = 1e-9  # log potentials nearer than this, relatively, are one number: a chain adds up its sums in many orders
+
+
+class _Judged(NamedTuple):
+    verdict: Verdict
+    errors: dict[frozenset[int], float]  # of the clusters that were judged
+
+
+class SampledPartitions(Sampled[ClusterModel]):
+    """The posterior over all partitions of a model's leaves, estimated from chains; made by `sample_partitions`.
+
+    It answers as `PartitionPosterior` does, with an `Estimate` for a number, `Estimates` for an array, or a table with
+    a column of errors. Of each chain the first quarter is left out. Look at `verdict` first: errors are to be believed
+    if the chains have converged, and not otherwise.
+    """
+
+    def __init__(self, run: PartitionRun) -> None:
+        super().__init__(run, run.model)
+        if run.model.n_leaves < 2**15:
+            self._rows = self._rows.astype(np.int16)
+
+    # How far to trust it.
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the chains agree and are long enough, in figures and, as a string, in words.
+
+        Judged are log φ, the number of clusters, how many pairs a draw treats otherwise than the best one does, every
+        cluster in a hundredth of the draws or more, and 500 pairs of leaves, or all if there are fewer.
+        """
+        return self._judged.verdict
+
+    # Partitions.
+
+    @cached
+    def draws(self) -> PartitionDraws:
+        """All draws that are used, chain after chain; their probabilities are not known, only `log_potentials` are."""
+        return PartitionDraws(self._flat, np.full(len(self._flat), np.nan), self.labels)
+
+    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> PartitionDraws:
+        """`size` of the draws, taken at random with replacement: not independent if the chains are not."""
+        chosen = np.random.default_rng(rng).integers(len(self._flat), size=check_integer("size", size, 0))
+        return PartitionDraws(self._flat[chosen], np.full(size, np.nan), self.labels)
+
+    def map(self) -> Partition:
+        """The most probable partition that was drawn; there may be a better one."""
+        return self.best(1)[0][0]
+
+    def best(self, k: int) -> list[tuple[Partition, float]]:
+        """The k most probable ones that were drawn, with their log potentials, best first; fewer if there are fewer."""
+        check_integer("k", k, 1)
+        values = self.log_potentials.reshape(-1)
+        found: dict[bytes, tuple[Partition, float]] = {}
+        for i in np.argsort(-values, kind="stable"):
+            name = self._flat[i].tobytes()
+            if name not in found:
+                if len(found) == k:
+                    break
+                found[name] = self._partition(int(i)), float(values[i])
+        return list(found.values())
+
+    def consensus(self, threshold: float = 0.5) -> Partition:
+        """Of all draws, that with the largest Σ (P(i ~ j) − threshold) over the pairs that it puts together.
+
+        At one half it has the smallest expected number of pairs that it treats differently from a draw (Binder's
+        loss) among the partitions that were drawn; one that was never drawn may have a smaller one.
+        """
+        check_threshold(threshold)
+        return self._partition(int(np.argmax(gains(self._flat, self._coclustering.values - threshold))))
+
+    # One given partition.
+
+    def log_potential(self, partition: Partition, /) -> float:
+        """Σ log ψ over the clusters of a partition."""
+        return self.model.log_potential(partition)
+
+    def credible_level(self, partition: Partition, /) -> Estimate:
+        """The probability of all strictly more probable partitions."""
+        own = self.log_potential(partition)
+        return self._share_of((self.log_potentials > own + _SAME * max(1.0, abs(own))).reshape(-1))
+
+    # Clusters.
+
+    def cluster_probability(self, cluster: Cluster) -> Estimate:
+        """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
+        return self._probability(cluster_leaves(cluster, self.labels))
+
+    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
+        """The clusters in at least this share of the draws; likeliest first."""
+        seen = self._seen if min_probability == _LEAST else find_clusters(self._flat, self.n_chains, min_probability)
+        members = [seen.members(i, self._flat) for i in range(len(seen.keys))]
+        order = np.lexsort(([len(leaves) for leaves in members], -seen.counts.sum(axis=0)))
+
+        def row(i: int) -> SampledClusterRow:
+            leaves = members[order[i]]
+            estimate = self._probability(frozenset(leaves))
+            named = tuple(self.labels[leaf] for leaf in leaves)
+            return SampledClusterRow(named, len(named), estimate.value, estimate.standard_error)
+
+        return Table(SampledClusterRow, row, len(members))
+
+    def together_probability(self, group: Cluster) -> Estimate:
+        """The probability that all leaves of `group` are in one cluster."""
+        leaves = cluster_leaves(group, self.labels)
+        return self._share_of(is_together(self._flat, leaves)) if len(leaves) > 1 else Estimate(1.0, "exact")
+
+    def coclustering(self) -> Estimates:
+        """(n, n): the probability that i and j are in one cluster; 1 on the diagonal; read-only."""
+        return self._coclustering
+
+    def n_clusters_probabilities(self) -> Estimates:
+        """(n + 1,): the probability that the partition has k clusters, for k = 0 … n."""
+        numbers = self._n_clusters
+        seen, unseen = np.unique(numbers), self._share_of(np.zeros(numbers.size, dtype=bool)).standard_error
+        values, errors = np.zeros(self.n_leaves + 1), np.full(self.n_leaves + 1, unseen)
+        errors[0] = 0.0
+        for k in seen.tolist():
+            estimate = self._share_of((numbers == k).reshape(-1))
+            values[k], errors[k] = estimate.value, estimate.standard_error
+        return Estimates(values, errors)
+
+    # What the draws say.
+
+    @property
+    def _flat(self) -> Memberships:
+        return self._rows.reshape(-1, self.n_leaves)
+
+    @property
+    def _n_clusters(self) -> Ints:
+        return np.asarray(self._rows.max(axis=2), dtype=np.int64) + 1
+
+    def _partition(self, draw: int) -> Partition:
+        return Partition(self._flat[draw].astype(np.int64), self.labels)
+
+    @cached
+    def _seen(self) -> SeenClusters:
+        return find_clusters(self._flat, self.n_chains, _LEAST)
+
+    @cached
+    def _judged(self) -> _Judged:
+        seen, shape = self._seen, (self.n_chains, self.n_draws)
+        share = seen.counts.sum(axis=0) / self.log_potentials.size
+        chosen = np.flatnonzero(share < 1.0)
+        chosen = chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
+        clusters = [frozenset(seen.members(int(i), self._flat)) for i in chosen]
+        one, two = _some_pairs(self.n_leaves)
+        together = self._rows[:, :, one] == self._rows[:, :, two]
+        events = np.concatenate([occurrences(self._flat, seen.keys[chosen]).reshape(*shape, -1), together], axis=2)
+        names = [f"whether {describe_cluster(leaves, self.labels)} is a cluster" for leaves in clusters]
+        names += [f"whether {describe_cluster(pair, self.labels)} are together" for pair in zip(one, two, strict=True)]
+        best = self._flat[int(np.argmax(self.log_potentials))]
+        values = {
+            "log φ": self.log_potentials,
+            "the number of clusters": self._n_clusters.astype(np.float64),
+            "the distance from the best partition": pair_distances(self._flat, best).reshape(shape).astype(np.float64),
+        }
+        verdict, errors = judge(values, events, seen.counts / self.n_draws, names)
+        return _Judged(verdict, dict(zip(clusters, errors.tolist(), strict=False)))
+
+    @cached
+    def _coclustering(self) -> Estimates:
+        return coclustering(self._rows, self.verdict.effective_size)
+
+    def _probability(self, leaves: frozenset[int]) -> Estimate:
+        events = is_cluster(self._flat, leaves)
+        if leaves in self._judged.errors:
+            return Estimate(float(events.mean()), "estimate", self._judged.errors[leaves])
+        return self._share_of(events)
+
+    def __repr__(self) -> str:
+        return f"SampledPartitions({self.model!r}: {self.verdict})"
+
+
+def _some_pairs(n: int) -> tuple[Ints, Ints]:
+    # All pairs of leaves if they are few, else some, always the same.
+    if n * (n - 1) // 2 <= _PAIRS:
+        return np.triu_indices(n, 1)
+    rng = np.random.default_rng(n)
+    one = rng.integers(n, size=_PAIRS)
+    return one, (one + rng.integers(1, n, size=_PAIRS)) % n

@@ -1,0 +1,68 @@
+"""One chain over hierarchies as the runner sees it: how it begins, goes on, and is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.errors import ImpossibleData
+from palmette.hierarchy import Hierarchy
+from palmette.models.split_model import SplitModel
+from palmette.sampling.chain import ChainState, HierarchyMoves
+from palmette.sampling.starts import anneal, any_hierarchy, cooling
+
+__all__ = ["SingleChains"]
+
+
+class SingleChains:
+    """A `ChainKind`: chains over the hierarchies of a model's leaves, from given starts or from cooled ones."""
+
+    def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int) -> None:
+        self.moves = HierarchyMoves(model)
+        self._model, self._starts, self._seed = model, starts, seed
+        self.width = 2 * model.n_leaves - 1
+        self._cooling = cooling(self.moves, np.random.default_rng([seed, 2**32]))
+
+    def begin(self, chain: int) -> ChainState:
+        """At the start that is given for this chain, if it is possible, else at one that is cooled down."""
+        if chain < len(self._starts):
+            state = self.moves.start(self._starts[chain].aligned_to(self._model.labels), self._seed, chain)
+            if self.moves.restate(state)[1] == 0:
+                return state
+        return self.cooled(chain, 1.0)
+
+    def cooled(self, number: int, temper: float) -> ChainState:
+        """A hierarchy drawn from all, cooled down to t, with the random numbers of this number."""
+        n, labels = self._model.n_leaves, self._model.labels
+        start = any_hierarchy(n, labels, np.random.default_rng([self._seed, number]))
+        state = self.moves.start(start, self._seed, number)
+        if anneal(self.moves, state, np.append(self._cooling[self._cooling < temper], temper), n)[1]:
+            raise ImpossibleData(
+                f"no possible hierarchy over these {n} leaves was found under {self._model!r}; "
+                "if there is one, give it in starts"
+            )
+        return state
+
+    def sweep(self, state: ChainState) -> float:
+        """As many moves as there are leaves; log φ then."""
+        return self.moves.run(state, self._model.n_leaves)[0]
+
+    def record(self, state: ChainState, out: npt.NDArray[np.int32]) -> None:
+        """Write the parents down."""
+        self.moves.record(state, out)
+
+    def pack(self, state: ChainState) -> dict[str, npt.NDArray[Any]]:
+        """Links and random numbers: the rest follows from these."""
+        return {"parent": state.tree.parent, "child": state.tree.child, "stream": state.stream}
+
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> ChainState:
+        """The state that `pack` packed."""
+        n, labels = self._model.n_leaves, self._model.labels
+        state = self.moves.start(any_hierarchy(n, labels, np.random.default_rng(0)), 0, 0)
+        state.tree.parent[:], state.tree.child[:] = arrays["parent"], arrays["child"]
+        state.stream[:] = arrays["stream"]
+        self.moves.restate(state)
+        return state

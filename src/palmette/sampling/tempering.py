@@ -1,0 +1,93 @@
+"""Chains at several temperatures that exchange their states: what is frozen at t = 1 moves at a smaller t.
+
+A *rung* is a chain under p_t ∝ φ^t. After every sweep two neighbours exchange their states with probability
+min(1, exp((t − t′)(log φ′ − log φ))), which leaves the law of all rungs together as it is. The last rung has t = 1, and
+it alone is kept. Rungs are of equal length ∫ σ dt apart (see `ladder`), about 1 if there are enough of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats, Ints
+from palmette.hierarchy import Hierarchy
+from palmette.models.split_model import SplitModel
+from palmette.numeric import unit_draw
+from palmette.sampling.chain import ChainState
+from palmette.sampling.ladder import Pilot, pilot
+from palmette.sampling.single import SingleChains
+
+__all__ = ["TemperedChains", "rung_tempers"]
+
+_APART = 1.0  # length between two rungs: more than half of the exchanges happen
+_EXCHANGES = 2**41  # random numbers go by the number of a chain; those of exchanges are far above these
+
+
+def rung_tempers(found: Pilot, n_rungs: int) -> Floats:
+    """(n_rungs,): rising t, the last one 1: down to t = 0 if they can be so near, else as far as they reach."""
+    lowest = found.temper_at(_APART * (n_rungs - 1))
+    return found.steps(n_rungs - 1, first=lowest)
+
+
+class _Rungs(NamedTuple):
+    """The chains of all rungs; rung r has the state ``states[order[r]]``."""
+
+    states: list[ChainState]
+    order: Ints
+    stream: Ints  # seed, number, how many random numbers have been drawn, how many sweeps were made
+
+
+class TemperedChains:
+    """A `ChainKind`: each chain is made of `n_rungs` at different temperatures."""
+
+    def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int, n_rungs: int) -> None:
+        self._single = SingleChains(model, starts, seed)
+        self._moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
+        self.tempers = rung_tempers(pilot(self._moves, seed), n_rungs)
+        self.width = self._single.width
+
+    def begin(self, chain: int) -> _Rungs:
+        """Every rung cooled down to its own temperature; the last one is where a single chain would begin."""
+        n = len(self.tempers)
+        states = [self._single.cooled(2**20 * (chain + 1) + rung, self.tempers[rung]) for rung in range(n - 1)]
+        stream = np.array([self._seed, _EXCHANGES + chain, 0, 0], dtype=np.int64)
+        return _Rungs([*states, self._single.begin(chain)], np.arange(n), stream)
+
+    def sweep(self, rungs: _Rungs) -> float:
+        """A sweep of every rung, then exchanges of every second pair of neighbours; log φ at t = 1."""
+        order, stream, tempers = rungs.order, rungs.stream, self.tempers.tolist()
+        values = [
+            self._moves.run(rungs.states[i], self._n_moves, t)[0] for i, t in zip(order.tolist(), tempers, strict=True)
+        ]
+        for low in range(int(stream[3] % 2), len(values) - 1, 2):
+            gain = (tempers[low + 1] - tempers[low]) * (values[low] - values[low + 1])
+            stream[2] += 1
+            if gain >= 0.0 or unit_draw(stream[0], stream[1], stream[2]) < math.exp(gain):
+                order[low], order[low + 1] = order[low + 1], order[low]
+                values[low], values[low + 1] = values[low + 1], values[low]
+        stream[3] += 1
+        return values[-1]
+
+    def record(self, rungs: _Rungs, out: npt.NDArray[np.int32]) -> None:
+        """Write the state at t = 1 down."""
+        self._single.record(rungs.states[int(rungs.order[-1])], out)
+
+    def pack(self, rungs: _Rungs) -> dict[str, npt.NDArray[Any]]:
+        """All that the rungs need to go on."""
+        packed = {"order": rungs.order, "exchanges": rungs.stream}
+        for i, state in enumerate(rungs.states):
+            packed |= {f"{i}_{name}": array for name, array in self._single.pack(state).items()}
+        return packed
+
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> _Rungs:
+        """The rungs that `pack` packed."""
+        names = ("parent", "child", "stream")
+        states = [
+            self._single.unpack({name: arrays[f"{i}_{name}"] for name in names}) for i in range(len(self.tempers))
+        ]
+        return _Rungs(states, arrays["order"].copy(), arrays["exchanges"].copy())

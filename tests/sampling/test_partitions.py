@@ -1,0 +1,260 @@
+"""Sampled partitions: right within their errors, the same however they are run, and honest when they are not."""
+
+import numpy as np
+import pytest
+
+import palmette as pal
+from palmette.errors import ImpossibleData
+from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
+from palmette.sampling import sample_partitions
+from palmette.sampling.drawn_clusters import find_clusters, occurrences
+from palmette.sampling.drawn_pairs import gains, pair_distances
+from palmette.sampling.partition_reference import reference_of
+
+RNG = np.random.default_rng(4)
+
+
+class Limited(ClusterModel):
+    """A user's model: log ψ = 0.4 · (pair sum) − 0.2 |C|; forbidden if Σ x leaves a range, NaN if |C| > θ₂."""
+
+    n_features = 2
+
+    @staticmethod
+    def features(theta, n, size, sums, pairs, out):
+        out[0] = 0.4 * pairs[0] - 0.2 * size if size <= theta[2] else np.nan
+        out[1] = sums[0]
+
+    @staticmethod
+    def score(theta, cluster):
+        return cluster[0] if theta[0] <= cluster[1] <= theta[1] else -np.inf
+
+
+def limited(n, low=0.0, high=2.01, most=1000.0):
+    w = np.random.default_rng(n).normal(size=(n, n))
+    x = np.linspace(0.1, 1.0, n)[:, None]
+    return Limited(n, theta=[low, high, most], additive=x, pairwise=[w + w.T])
+
+
+def correlation(n, beta=0.7):
+    w = np.random.default_rng(n).normal(size=(n, n))
+    return CorrelationClusters(w + w.T, beta=beta)
+
+
+POINTS = RNG.normal(size=(10, 2)) + 3.0 * (np.arange(10) % 3)[:, None]
+MODEL = DirichletProcess(POINTS, 1.5, pal.likelihoods.NormalGamma(pseudo_count=0.2))
+EXACT = pal.PartitionPosterior(MODEL, progress=False)
+MODELS = {"mixture": MODEL, "pairs": correlation(11), "forbidding": limited(9)}
+
+
+@pytest.fixture(scope="module")
+def post():
+    return sample_partitions(MODEL, seconds=None, precision=0.01)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_probability_is_right_within_its_error(name):
+    model = MODELS[name]
+    exact = pal.PartitionPosterior(model, progress=False)
+    sampled = sample_partitions(model, seconds=None, precision=0.008)
+    assert sampled.verdict.converged
+    assert sampled.verdict.standard_error <= 0.008
+    assert np.isfinite(sampled.log_potentials).all()
+    rows = [(row, exact.cluster_probability(row.members)) for row in sampled.cluster_probabilities(0.0)]
+    clusters = np.array([(row.probability - p) / row.standard_error for row, p in rows if 0.005 < p < 0.995])
+    assert len(clusters) > 20
+    got, truth = sampled.coclustering(), exact.coclustering()
+    is_open = np.triu((truth > 0.005) & (truth < 0.995), 1)
+    pairs = (got.values - truth)[is_open] / got.standard_errors[is_open]
+    for z in (clusters, pairs):
+        assert np.abs(z).max() < 4.5
+    assert 0.6 < np.sqrt((np.concatenate([clusters, pairs]) ** 2).mean()) < 1.4
+    assert (np.abs(got.values - truth) <= 4.5 * got.standard_errors).all()
+
+
+def test_verbs_answer_as_the_exact_posterior_does(post):
+    best = EXACT.map()
+    assert post.map() == best
+    assert post.best(3)[0][1] == pytest.approx(MODEL.log_potential(best), rel=1e-12)
+    assert [p for p, _ in post.best(3)] == [p for p, _ in EXACT.best(3)]
+    assert len({p for p, _ in post.best(50)}) == 50
+    assert post.consensus() == EXACT.consensus()
+    assert post.log_potential(best) == MODEL.log_potential(best)
+    for group in ([0, 3], [1, 4, 7], [0, 1]):
+        estimate = post.together_probability(group)
+        assert abs(float(estimate) - EXACT.together_probability(group)) < 5 * estimate.standard_error
+    assert post.together_probability([4]).kind == "exact"
+    numbers = post.n_clusters_probabilities()
+    assert numbers.values.sum() == pytest.approx(1.0)
+    assert (np.abs(numbers.values - EXACT.n_clusters_probabilities()) <= 5 * numbers.standard_errors).all()
+    for partition in (best, EXACT.best(5)[-1][0]):
+        level = post.credible_level(partition)
+        assert abs(float(level) - float(EXACT.credible_level(partition))) < 5 * level.standard_error
+    assert "SampledPartitions(DirichletProcess" in repr(post)
+
+
+def test_tables_are_those_of_the_draws(post):
+    table = post.draws.cluster_probabilities(0.02)
+    rows = post.cluster_probabilities(0.02)
+    assert {(row.members, row.probability) for row in table} == {(row.members, row.probability) for row in rows}
+    assert [row.probability for row in rows] == [row.probability for row in table]
+    np.testing.assert_allclose(post.coclustering().values, post.draws.coclustering(), atol=1e-12)
+    assert len(post.sample(7, rng=0)) == 7
+    assert len(post.draws) == post.n_chains * post.n_draws
+    assert np.isnan(post.draws.log_probs).all()
+
+
+def test_what_was_never_seen_is_not_certain(post):
+    unseen = post.cluster_probability([0, 1, 2, 9])
+    assert unseen.kind == "estimate"
+    assert float(unseen) < 0.001
+    assert unseen.standard_error > 0.0
+
+
+def test_the_number_of_threads_does_not_matter():
+    one, two = (sample_partitions(MODEL, seconds=None, sweeps=60, threads=threads) for threads in (1, 2))
+    assert one.draws.memberships.tobytes() == two.draws.memberships.tobytes()
+    assert one.log_potentials.tobytes() == two.log_potentials.tobytes()
+    other = sample_partitions(MODEL, seconds=None, sweeps=60, rng=1)
+    assert not (one.draws.memberships == other.draws.memberships).all()
+
+
+def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
+    model = correlation(11)
+    whole = sample_partitions(model, seconds=None, sweeps=500, precision=1e-9)
+    parts = sample_partitions(model, seconds=None, sweeps=120, precision=1e-9)
+    parts = parts.resume(seconds=None, sweeps=380, precision=1e-9)
+    place = tmp_path / "chains.npz"
+    sample_partitions(model, seconds=None, sweeps=230, precision=1e-9, checkpoint=place)
+    again = sample_partitions(model, seconds=None, sweeps=270, precision=1e-9, checkpoint=place)
+    for other in (parts, again):
+        assert whole.draws.memberships.tobytes() == other.draws.memberships.tobytes()
+        assert whole.log_potentials.tobytes() == other.log_potentials.tobytes()
+    for changed in ({"model": correlation(11, 0.6)}, {"rng": 1}, {"starts": [whole.map()]}, {"reference": comb(11)}):
+        with pytest.raises(ValueError, match="another model, seed or number of chains"):
+            sample_partitions(**{"model": model, "seconds": None, "sweeps": 20, "checkpoint": place, **changed})
+
+
+def comb(n):
+    """Leaves joined one after the other, from the last on."""
+    nested = n - 1
+    for leaf in reversed(range(n - 1)):
+        nested = (leaf, nested)
+    return pal.Hierarchy.from_nested(nested)
+
+
+def test_any_reference_and_any_start_give_the_same_posterior():
+    flat = pal.Hierarchy.from_parents([11] * 11 + [-1])
+    exact = pal.PartitionPosterior(MODELS["pairs"], progress=False).coclustering()
+    for reference in (flat, comb(11)):
+        starts = [pal.Partition(range(11)), pal.Partition([0] * 11)]
+        sampled = sample_partitions(
+            MODELS["pairs"], seconds=None, sweeps=1600, precision=1e-9, reference=reference, starts=starts
+        )
+        got = sampled.coclustering()
+        assert (np.abs(got.values - exact) <= 4.5 * got.standard_errors).all()
+
+
+def test_a_given_start_is_where_a_chain_begins():
+    names = [str(i) for i in range(12)]
+    start = pal.Partition([0] * 5 + [1] * 7, labels=names[::-1])
+    own = start.aligned_to(names).membership
+    model = CorrelationClusters(np.where(own[:, None] == own, 50.0, -50.0))
+    post = sample_partitions(model, seconds=None, sweeps=10, starts=[start] * 4)
+    assert [p for p, _ in post.best(9)] == [start]
+
+
+def rows_and_columns(beta):
+    """A grid of four by four: leaves attract in a row, as much in a column, and repel otherwise: two best answers."""
+    row, column = np.divmod(np.arange(16), 4)
+    return CorrelationClusters(1.0 * (row[:, None] == row) + 1.0 * (column[:, None] == column) - 0.5, beta=beta)
+
+
+@pytest.mark.parametrize(("beta", "sweeps"), [(1.5, 6400), (30.0, 400)])
+def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(beta, sweeps):
+    post = sample_partitions(rows_and_columns(beta), seconds=None, sweeps=sweeps, n_chains=6, precision=0.01)
+    row, column = (float(post.together_probability(part)) for part in ([0, 1], [0, 4]))
+    assert not post.verdict.converged or abs(row - column) < 0.1
+    if not post.verdict.converged:
+        assert "disagree on whether {" in str(post.verdict)
+    assert post.verdict.converged == (beta < 10.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_leaves(n):
+    model = correlation(n)
+    post = sample_partitions(model, seconds=None, sweeps=400)
+    exact = pal.PartitionPosterior(model, progress=False)
+    assert post.map().n_leaves == n
+    assert np.abs(post.coclustering().values - exact.coclustering()).max() < 0.1
+    assert len(post.cluster_probabilities(0.03)) == len(exact.cluster_probabilities(0.03))
+    assert post.consensus().n_leaves == n
+
+
+def test_what_is_forbidden_at_the_start_is_left():
+    post = sample_partitions(limited(60, high=3.0), seconds=None, sweeps=20, n_chains=3)
+    assert np.isfinite(post.log_potentials).all()
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(TypeError, match="ClusterModel"):
+        sample_partitions(pal.models.ClusterFunction(4, lambda clusters: np.zeros(len(clusters))))
+    with pytest.raises(TypeError, match="partitions"):
+        sample_partitions(pal.models.SumOfSquares(POINTS))
+    with pytest.raises(ValueError, match="seconds is -1"):
+        sample_partitions(MODEL, seconds=-1)
+    with pytest.raises(ValueError, match="sweeps is 2"):
+        sample_partitions(MODEL, sweeps=2)
+    with pytest.raises(ValueError, match="needs an end"):
+        sample_partitions(MODEL, seconds=None, precision=0.0)
+    with pytest.raises(ValueError, match="too early"):
+        sample_partitions(MODEL, seconds=0.0)
+    with pytest.raises(TypeError, match="reference must be"):
+        sample_partitions(MODEL, reference=[0, 1])
+    with pytest.raises(ValueError, match="labels do not match"):
+        sample_partitions(MODEL, reference=comb(9))
+    with pytest.raises(ValueError, match="labels do not match"):
+        sample_partitions(MODEL, starts=[pal.Partition([0, 1])])
+
+
+def test_what_is_impossible_or_no_number_is_refused():
+    with pytest.raises(ImpossibleData, match="no possible partition"):
+        sample_partitions(limited(9, low=0.5, high=0.6), seconds=None, sweeps=20)
+    with pytest.raises(ValueError, match="NaN or inf"):
+        sample_partitions(limited(9, most=2.0), seconds=None, sweeps=20)
+
+
+# The counts, against what a person would write.
+
+
+def plain_distance(one, two):
+    return int((np.triu(one[:, None] == one, 1) != np.triu(two[:, None] == two, 1)).sum())
+
+
+def test_counts_over_many_partitions_are_right():
+    partitions = [pal.Partition(RNG.integers(1 + t % 5, size=8)) for t in range(60)]
+    rows = np.array([p.membership for p in partitions], dtype=np.int16)
+    seen = find_clusters(rows, 3, 0.05)
+    members = [frozenset(seen.members(i, rows)) for i in range(len(seen.keys))]
+    counts = {c: sum(c in p.clusters() for p in partitions) for p in partitions for c in p.clusters()}
+    assert dict(zip(members, seen.counts.sum(axis=0), strict=True)) == {c: k for c, k in counts.items() if k >= 3}
+    expected = [[c in p.clusters() for c in members] for p in partitions]
+    np.testing.assert_array_equal(occurrences(rows, seen.keys), expected)
+    np.testing.assert_array_equal(seen.counts, np.reshape(expected, (3, 20, -1)).sum(axis=1))
+    np.testing.assert_array_equal(pair_distances(rows, rows[7]), [plain_distance(row, rows[7]) for row in rows])
+    w = RNG.normal(size=(8, 8))
+    together = np.tril(rows[:, :, None] == rows[:, None], -1)
+    np.testing.assert_allclose(gains(rows, w), (together * w).sum(axis=(1, 2)), atol=1e-12)
+
+
+def test_a_reference_is_made_of_what_the_model_sums(monkeypatch):
+    three = pal.Partition(np.arange(12) % 3)
+    x = 5.0 * three.membership[:, None] + np.random.default_rng(0).normal(size=(12, 1))
+    mixture = DirichletProcess(x, 1.0, pal.likelihoods.NormalGamma())
+    affinity = CorrelationClusters(np.where(three.membership[:, None] == three.membership, 1.0, -1.0))
+    assert reference_of(mixture).cut(3) == three
+    assert reference_of(affinity).cut(3) == three
+    assert reference_of(pal.models.UniformPartitions(5)).is_binary
+    monkeypatch.setattr("palmette.sampling.partition_reference._MOST", 8)
+    halves = reference_of(limited(12))  # whose one column rises
+    assert halves.is_binary
+    assert halves.leaf_order.tolist() == list(range(12))

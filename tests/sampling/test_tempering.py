@@ -1,0 +1,70 @@
+"""Chains of several rungs: the same law at t = 1, and out of places where single chains stay."""
+
+import numpy as np
+import pytest
+from sampling_cases import EXACT, MODEL, rows_and_columns, z_scores
+
+import palmette as pal
+from palmette.sampling import sample_hierarchies
+from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.ladder import pilot
+from palmette.sampling.tempering import TemperedChains, rung_tempers
+
+
+def test_the_last_rung_is_the_posterior():
+    post = sample_hierarchies(MODEL, seconds=None, precision=0.01, n_rungs=4)
+    z = z_scores(post, EXACT)
+    assert post.verdict.converged
+    assert np.abs(z).max() < 4.5
+    assert 0.4 < np.sqrt((z**2).mean()) < 1.6
+
+
+def test_rungs_find_both_of_two_far_apart_answers():
+    model = rows_and_columns(1.0)
+    frozen = sample_hierarchies(model, seconds=None, sweeps=400, n_chains=5)
+    assert not frozen.verdict.converged
+    post = sample_hierarchies(model, seconds=None, sweeps=1600, n_rungs=16, precision=0.03)
+    row, column = (post.cluster_probability(part) for part in (range(4), range(0, 16, 4)))
+    assert post.verdict.r_hat < 1.1
+    assert abs(float(row) - float(column)) < 5 * np.hypot(row.standard_error, column.standard_error)
+
+
+def test_rungs_stop_and_go_on(tmp_path):
+    place = tmp_path / "rungs.npz"
+    options = {"seconds": None, "precision": 1e-9, "n_rungs": 3, "n_chains": 2}
+    whole = sample_hierarchies(MODEL, sweeps=60, threads=1, **options)
+    sample_hierarchies(MODEL, sweeps=25, checkpoint=place, **options)
+    again = sample_hierarchies(MODEL, sweeps=35, checkpoint=place, **options)
+    assert whole.trees.parents.tobytes() == again.trees.parents.tobytes()
+
+
+def test_rungs_are_of_equal_length():
+    found = pilot(HierarchyMoves(MODEL), 1)
+    tempers = found.steps(10)
+    lengths = np.diff([found.length(0.0, float(t)) for t in tempers])
+    assert tempers[0] == 0.0
+    assert tempers[-1] == 1.0
+    assert lengths.max() < 1.01 * lengths.min()
+    few = rung_tempers(found, 3)
+    assert len(few) == 3
+    assert few[0] > 0.0
+    assert found.length(float(few[0])) == pytest.approx(2.0, rel=0.01)
+    assert rung_tempers(found, 50)[0] == 0.0
+
+
+def test_neighbours_exchange_their_states():
+    chains = TemperedChains(MODEL, [], 5, 4)
+    rungs = chains.begin(0)
+    orders = set()
+    for _ in range(60):
+        chains.sweep(rungs)
+        orders.add(tuple(rungs.order.tolist()))
+        assert sorted(rungs.order.tolist()) == [0, 1, 2, 3]
+    assert len(orders) > 10
+
+
+def test_a_number_of_rungs_is_checked():
+    with pytest.raises(ValueError, match="n_rungs is 0"):
+        sample_hierarchies(MODEL, n_rungs=0)
+    tiny = sample_hierarchies(pal.models.SumOfSquares(np.eye(2)), n_rungs=5, seconds=None, sweeps=10)
+    assert tiny.map().n_leaves == 2
