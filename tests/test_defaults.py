@@ -39,9 +39,9 @@ def test_clusterers_have_limits_of_their_own():
 
 def test_black_boxes_stop_earlier(monkeypatch):
     few = Defaults(exact_leaves=6, function_leaves=5)
-    monkeypatch.setattr(import_module("palmette.search.exact_or_sparse"), "DEFAULTS", few)
+    monkeypatch.setattr(import_module("palmette.search.posteriors"), "DEFAULTS", few)
     for n in (5, 6, 7):
         function = pal.models.SplitFunction(n, lambda left, right: np.zeros(len(left)))
         assert pal.search.posterior(function, progress=False).is_exact == (n <= 5)
-        assert pal.search.posterior(pal.models.Uniform(n), progress=False).is_exact == (n <= 6)
+        assert pal.search.posterior(pal.models.Uniform(n), beyond="sparse", progress=False).is_exact == (n <= 6)
     assert pal.search.posterior(function, exact_leaves=7, progress=False).is_exact

@@ -44,6 +44,10 @@ class Defaults:
     batch_leaves: int = 17
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
     fitted_leaves: int = 16
+    #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.
+    seconds: float = 60.0
+    #: Sweeps of each chain of a clusterer.
+    fitted_sweeps: int = 400
     #: Share of the posterior from which on a cluster is added to a sparse trellis.
     min_share: float = 1e-4
     #: The same for the trellis that `search.uncovered` compares with, which has to be the wider one.

@@ -83,7 +83,7 @@ COMMANDS = {
     "no threshold": ((*HIERARCHIES, "--threshold", "-0.1"), "not a probability"),
     "a threshold that nothing passes": ((*PARTITIONS, "--threshold", "1"), "below 1"),
     "no amount": ((*HIERARCHIES, "--max-memory", "lots"), "not an amount of memory"),
-    "hardly any memory": ((*HIERARCHIES, "--max-memory", "100"), "100 bytes are allowed"),
+    "hardly any memory": ((*HIERARCHIES, "--beyond", "sparse", "--max-memory", "100"), "100 bytes are allowed"),
     "hardly any memory for partitions": ((*PARTITIONS, "--plot", "x.png", "--max-memory", "600"), "are allowed"),
     "no bandwidth": ((*HIERARCHIES, "--bandwidth", "0"), "not a positive number"),
     "no centre": ((*PARTITIONS, "--centre", "median"), "neither a number nor mean"),

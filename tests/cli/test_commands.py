@@ -197,7 +197,7 @@ def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, fo
 
 
 def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
-    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--coverage")
+    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--coverage")
     code, out, err = run(*words)
     assert code == 0
     assert "12 leaves are more than the 8" in err
@@ -214,17 +214,41 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
     assert sparse["best"][0]["newick"].count("(") == 11
 
 
+def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json, folder):
+    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--sweeps", 400)
+    code, out, err = run(*words, "--report", "sampled.html", "--table", "sampled.csv", "--newick", "sampled.nwk")
+    assert code == 0
+    assert "going on with Markov chains for 400 sweeps at most" in err
+    assert "Sampled, " in out
+    assert " ± " in out
+    assert "log Z" not in out
+    found, exact = as_json(*words, "--draws", 2), as_json("hierarchies", *WORLDS)
+    assert found["exact"] is False
+    assert found["sampled"]["n_chains"] == 4
+    assert len(found["draws"]) == 2
+    known = {tuple(row["members"]): row["probability"] for row in exact["clusters"]}
+    for row in found["clusters"][:10]:
+        assert abs(row["probability"] - known[tuple(row["members"])]) < 6 * row["standard_error"]
+    page = (folder / "sampled.html").read_text(encoding="utf-8")
+    assert "exact" not in page.partition("<main>")[2].partition("provenance")[0]
+    assert "Certain" not in page
+    assert rows_of(folder / "sampled.csv")[0].keys() == {"members", "size", "probability", "standard_error"}
+    assert pal.Hierarchy.from_newick((folder / "sampled.nwk").read_text(encoding="utf-8")).n_leaves == 12
+
+
 def test_too_little_memory_does_the_same(run):
-    code, _, err = run("hierarchies", *WORLDS, "--max-memory", "100K")
+    code, _, err = run("hierarchies", *WORLDS, "--max-memory", "100K", "--beyond", "sparse")
     assert code == 0
     assert "100 KB are allowed; going on with a sparse trellis" in err
-    code, _, err = run("hierarchies", *WORLDS, "--max-memory", "300K")  # enough for log Z, not for probabilities
+    code, _, err = run(
+        "hierarchies", *WORLDS, "--max-memory", "300K", "--beyond", "sparse"
+    )  # enough for log Z, not for probabilities
     assert code == 0
     assert "more memory than is allowed; going on with a sparse trellis" in err
 
 
 def test_a_sparse_trellis_has_a_temperature_too(as_json):
-    found = as_json("hierarchies", *WORLDS, "--exact-leaves", 8, "--perplexity", 30)
+    found = as_json("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--perplexity", 30)
     assert found["perplexity"] == pytest.approx(30, rel=1e-5)
 
 

@@ -240,7 +240,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(options, error, words,
 
 
 def test_only_posteriors_have_reports(tmp_path):
-    with pytest.raises(TypeError, match="expected a HierarchyPosterior or a PartitionPosterior"):
+    with pytest.raises(TypeError, match="expected a HierarchyPosterior, a PartitionPosterior or a SampledPosterior"):
         report.write(numerals()[0], tmp_path / "out.html")
 
 
@@ -251,3 +251,20 @@ def test_numbers_read_as_what_they_are():
     assert percent_of_log(-1e6).startswith("3.")
     assert amount(999_999_999) == "1\xa0billion"
     assert amount_of_log(np.log(99.96)) == "100"
+
+
+def test_a_sampled_posterior_opens_with_whether_its_chains_agree(tmp_path):
+    data, post = numerals()
+    sampled = pal.sampling.sample_hierarchies(post.model, seconds=None, sweeps=200)
+    short = report.write(sampled, tmp_path / "short.html").read_text(encoding="utf-8")
+    assert "The chains do not agree: do not rely on these numbers." in short
+    long = sampled.resume(seconds=None, sweeps=6000, precision=0.01)
+    agreed = report.write(long, tmp_path / "long.html", classes=data.classes).read_text(encoding="utf-8")
+    assert "The chains agree." in agreed
+    for page in (short, agreed):
+        words = page.partition("<main>")[2].partition("<script")[0]
+        assert "Certain" not in words
+        assert "exact" not in words
+        assert "log φ of 4 chains" in words
+        assert '"error":' in page
+    assert report.write(long, tmp_path / "again.html", classes=data.classes).read_text(encoding="utf-8") == agreed

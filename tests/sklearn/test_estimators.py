@@ -205,7 +205,7 @@ def test_beyond_max_leaves_the_family_is_that_of_a_few_hierarchies(model, monkey
     bound = pal.PartitionPosterior(fitted.posterior_.model, trellis=alone).log_partition
     assert not fitted.posterior_.is_exact
     assert fitted.posterior_.log_partition >= bound
-    monkeypatch.setattr("palmette.search.exact_or_sparse._MOST_REMAINDERS", 3)  # the best of them alone
+    monkeypatch.setattr("palmette.search.posteriors._MOST_REMAINDERS", 3)  # the best of them alone
     assert fitted.posterior_.log_partition >= clone(fitted).fit(MANY).posterior_.log_partition >= bound
     below = PartitionTrellisClustering(model=model, max_leaves=5).fit(FEW).posterior_
     assert below.log_partition <= PartitionTrellisClustering(model=model).fit(FEW).posterior_.log_partition + 1e-9

@@ -11,6 +11,7 @@ from palmette.defaults import DEFAULTS
 __all__ = [
     "amount",
     "answer_options",
+    "beyond_options",
     "draws_option",
     "input_options",
     "matrix_option",
@@ -104,8 +105,25 @@ _trellis_options = stack(
         type=click.IntRange(1),
         default=DEFAULTS.exact_leaves,
         show_default=True,
-        help="Up to so many leaves everything is summed over; beyond, chosen clusters.",
+        help="Up to so many leaves everything is summed over.",
     ),
+)
+beyond_options = stack(
+    click.option(
+        "--beyond",
+        type=click.Choice(["sampled", "sparse"]),
+        default="sampled",
+        show_default=True,
+        help="With more leaves than that: Markov chains, with errors; or a sparse trellis of chosen clusters.",
+    ),
+    click.option(
+        "--seconds",
+        type=click.FloatRange(0),
+        default=DEFAULTS.seconds,
+        show_default=True,
+        help="How long chains run at most.",
+    ),
+    click.option("--sweeps", type=click.IntRange(8), help="How far chains run, whatever the clock says."),
 )
 probability_options = stack(
     click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from palmette.report.classes import Classes
+from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import percent_of_log
 from palmette.report.summary import Account, exchange, ratio_to_best
@@ -19,7 +20,10 @@ _LEVELS = {"certain": "95 % and more", "likely": "75 % to 95 %", "probable": "50
 class Contents:
     """What is put into the page: pieces of HTML, and what the script needs to know."""
 
-    account: Account
+    things: str  # "hierarchies" or "partitions"
+    labels: tuple[str, ...]
+    listing: Listing
+    summary: Html
     heading: str  # of the picture
     picture: Html
     alternatives: Html
@@ -27,12 +31,11 @@ class Contents:
 
     def as_data(self) -> dict[str, Any]:
         """The page's data block: labels, clusters with their rivals, and what the picture adds."""
-        listing = self.account.listing
         return {
-            "kind": self.account.things,
-            "labels": list(self.account.labels),
-            "n_rows": listing.n_rows,
-            "clusters": [cluster.as_data() for cluster in listing.clusters],
+            "kind": self.things,
+            "labels": list(self.labels),
+            "n_rows": self.listing.n_rows,
+            "clusters": [cluster.as_data() for cluster in self.listing.clusters],
             **self.data,
         }
 

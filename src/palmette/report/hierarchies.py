@@ -4,13 +4,13 @@ from palmette.hierarchy import Hierarchy
 from palmette.posterior import ConditionalClusters, HierarchyPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.listing import hierarchy_listing
+from palmette.report.listing import Listing, hierarchy_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount
-from palmette.report.summary import Account, account_of
+from palmette.report.summary import account_of, summary
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 
-__all__ = ["hierarchy_contents"]
+__all__ = ["hierarchy_contents", "hierarchy_picture"]
 
 _SMALL = 60  # leaves up to which alternatives are drawn
 _AGREED = 1000  # leaves up to which there is a consensus beside the best
@@ -36,22 +36,27 @@ def hierarchy_contents(
         for number, (found, _) in enumerate(best, start=1)
     ]
     return Contents(
-        account=account,
+        things=account.things,
+        labels=labels,
+        listing=listing,
+        summary=summary(account),
         heading="The most probable hierarchy",
-        picture=_picture(drawn, account, classes),
+        picture=hierarchy_picture(drawn, listing, classes),
         alternatives=alternatives(account, pictures, n_alternatives),
         data={},
     )
 
 
-def _picture(drawn: dict[str, Hierarchy], account: Account, classes: Classes) -> Html:
-    if len(account.labels) == 1:
+def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Classes) -> Html:
+    """Dendrograms of which one is shown, a panel for the cluster that is chosen, and what the colours mean."""
+    n = next(iter(drawn.values())).n_leaves
+    if n == 1:
         return element("p", "There is one leaf, so there is nothing to draw.", class_="aside")
     pictures = [
-        element("div", tree(found, account.listing, classes, f"tree-{i}"), class_="canvas", hidden=i > 0)
+        element("div", tree(found, listing, classes, f"tree-{i}"), class_="canvas", hidden=i > 0)
         for i, found in enumerate(drawn.values())
     ]
-    left = element("div", _switch(list(drawn)), *pictures, support_legend(classes), _note(account))
+    left = element("div", _switch(list(drawn)), *pictures, support_legend(classes), _note(n))
     return element("div", left, panel(_HINT), class_="stage")
 
 
@@ -65,13 +70,13 @@ def _switch(names: list[str]) -> Html | None:
     return element("div", joined(buttons), class_="switch", role="group", aria_label="Which hierarchy is shown")
 
 
-def _note(account: Account) -> Html:
+def _note(n: int) -> Html:
     words = (
         "Numbers are per cent: how probable it is that these leaves form a cluster, in whatever hierarchy. "
         "The consensus has every cluster above 50 % and leaves the rest open. "
         "With the keyboard: Tab to the picture, arrows to move, Enter to choose."
     )
-    if len(account.labels) > MAX_ROWS:
+    if n > MAX_ROWS:
         words += " Triangles stand for clusters with too many leaves to draw."
     return element("p", words, class_="fine")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from palmette.labels import leaf_index
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
-from palmette.posterior.tables import ClusterRow, Table
+from palmette.posterior.tables import Table
+from palmette.sampling import SampledPosterior
 
 __all__ = ["Leaves", "ListedCluster", "Listing", "hierarchy_listing", "partition_listing", "rows_above"]
 
@@ -19,6 +20,7 @@ _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 
 Leaves = frozenset[int]
 Rival = tuple[list[int], float]
+AnyPosterior = HierarchyPosterior | PartitionPosterior | SampledPosterior
 
 
 @dataclass
@@ -28,6 +30,7 @@ class ListedCluster:
     leaves: Leaves
     probability: float
     in_best: bool
+    error: float | None = None  # the standard error of the probability, if it is an estimate
     splits: list[Rival] | None = None
     joins: list[Rival] | None = None
 
@@ -39,7 +42,8 @@ class ListedCluster:
             "in_best": self.in_best,
             "splits": self.splits,
         }
-        return data if self.joins is None else {**data, "joins": self.joins}
+        more = {"joins": self.joins, "error": self.error}
+        return data | {name: value for name, value in more.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,16 @@ class Listing:
         return {cluster.leaves: number for number, cluster in enumerate(self.clusters)}
 
 
-def rows_above(table: Table[ClusterRow], probability: float) -> int:
+def rows_above(table: Table[Any], probability: float) -> int:
     """How many rows of a table by falling probability have at least this one; looks at a few rows only."""
     return bisect_right(table, -probability, key=lambda row: -row.probability)
 
 
 def hierarchy_listing(
-    posterior: HierarchyPosterior, best: Iterable[Leaves], others: Iterable[Leaves], min_probability: float
+    posterior: HierarchyPosterior | SampledPosterior,
+    best: Iterable[Leaves],
+    others: Iterable[Leaves],
+    min_probability: float,
 ) -> Listing:
     """The clusters of at least this probability, those of the `best` and of `others`, and all leaves; with splits."""
     n = posterior.n_leaves
@@ -87,13 +94,13 @@ def partition_listing(posterior: PartitionPosterior, best: Iterable[Leaves], min
 
 
 def _rows(
-    posterior: HierarchyPosterior | PartitionPosterior,
-    table: Table[ClusterRow],
+    posterior: AnyPosterior,
+    table: Table[Any],
     drawn: dict[Leaves, bool],
     min_probability: float,
 ) -> tuple[list[ListedCluster], int]:
     index = leaf_index(posterior.labels)
-    rows = [ListedCluster(leaves, posterior.cluster_probability(leaves), best) for leaves, best in drawn.items()]
+    rows = [ListedCluster(leaves, float(posterior.cluster_probability(leaves)), best) for leaves, best in drawn.items()]
     names = number = 0
     wanted = rows_above(table, min_probability)
     while number < min(wanted, _MOST_ROWS) and names < _MOST_NAMES:
@@ -106,12 +113,12 @@ def _rows(
     return rows, wanted - number
 
 
-def _strong(table: Table[ClusterRow]) -> tuple[int, int]:
+def _strong(table: Table[Any]) -> tuple[int, int]:
     certain = rows_above(table, 0.95)
     return certain, rows_above(table, 0.5) - certain
 
 
-def _split(clusters: Sequence[ListedCluster], posterior: HierarchyPosterior | PartitionPosterior) -> None:
+def _split(clusters: Sequence[ListedCluster], posterior: AnyPosterior) -> None:
     # The best clustering's own first, then by probability, for as long as the walks are not too long.
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
@@ -121,7 +128,7 @@ def _split(clusters: Sequence[ListedCluster], posterior: HierarchyPosterior | Pa
             cluster.splits = _rival_splits(posterior, cluster.leaves)
 
 
-def _rival_splits(posterior: HierarchyPosterior | PartitionPosterior, leaves: Leaves) -> list[Rival]:
+def _rival_splits(posterior: AnyPosterior, leaves: Leaves) -> list[Rival]:
     index = leaf_index(posterior.labels)
     found = posterior.split_probabilities(leaves, most=_MOST_RIVALS)
     return [

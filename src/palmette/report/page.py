@@ -9,7 +9,6 @@ from typing import Any
 
 from palmette.report.contents import Contents
 from palmette.report.markup import Html, element
-from palmette.report.summary import summary
 
 __all__ = ["data_block", "page"]
 
@@ -19,7 +18,7 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 def page(contents: Contents, provenance: Html, title: str) -> str:
     """The whole file. Every slot of the template is filled once: what fills a slot is not looked into again."""
     style, script = _part("style.css"), _part("script.js")
-    n = contents.account.listing.n_left_out
+    n = contents.listing.n_left_out
     left_out = f"{n:,} more clusters are as probable as was asked for; they are left out for their number."
     slots = {
         "policy": _policy(style, script),
@@ -28,13 +27,13 @@ def page(contents: Contents, provenance: Html, title: str) -> str:
         "style": style,
         "script": script,
         "data": data_block(contents.as_data()),
-        "summary": summary(contents.account),
+        "summary": contents.summary,
         "picture_heading": contents.heading,
         "picture": contents.picture,
         "left_out": element("p", left_out, class_="fine") if n else "",
         "alternatives": contents.alternatives,
         "provenance": provenance,
-        "things": contents.account.things,
+        "things": contents.things,
     }
     return _SLOT.sub(lambda match: slots[match[1]], _part("page.html"))
 

@@ -11,7 +11,7 @@ from palmette.report.heat_map import MOST_LEAVES, heat_map
 from palmette.report.listing import Leaves, partition_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount, percent
-from palmette.report.summary import Account, account_of, chip, cluster_name
+from palmette.report.summary import Account, account_of, chip, cluster_name, summary
 from palmette.report.trees import level
 
 __all__ = ["partition_contents"]
@@ -35,7 +35,10 @@ def partition_contents(
     pictures = [_groups(found, account) for found, _ in best]
     order = [leaf for group in groups for leaf in sorted(group)]
     return Contents(
-        account=account,
+        things=account.things,
+        labels=posterior.labels,
+        listing=listing,
+        summary=summary(account),
         heading="The most probable partition",
         picture=_picture(posterior, account, groups, order, together, classes),
         alternatives=alternatives(account, pictures, n_alternatives),

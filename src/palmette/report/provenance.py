@@ -13,14 +13,14 @@ from palmette._version import __version__
 from palmette.likelihoods.base import Likelihood
 from palmette.models.base import Model
 from palmette.posterior import ConditionalClusters, HierarchyPosterior, PartitionPosterior
+from palmette.report.listing import AnyPosterior
 from palmette.report.markup import Html, element, joined
+from palmette.sampling import SampledPosterior
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
 
 
-def provenance(
-    posterior: HierarchyPosterior | PartitionPosterior, seed: int | None, command: str | None, data: Any
-) -> Html:
+def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, data: Any) -> Html:
     """What is needed to make the same numbers again, as a list of terms; nothing that changes from run to run."""
     model = posterior.model
     facts: dict[str, str | None] = {
@@ -28,9 +28,7 @@ def provenance(
         "Model": _model(model),
         "Parameters": ", ".join(f"{name} = {value}" for name, value in model_parameters(model).items()) or None,
         "Conditions": posterior.conditions.phrase().strip(" ,") or None,
-        "Trellis": _trellis(posterior),
-        "log Z": f"{posterior.log_partition:.10g}",
-        "Entropy": f"{posterior.entropy:.6g} nats",
+        **_computed(posterior),
         "Command": None if command is None else element("code", command),
         "Seed": None if seed is None else str(seed),
         "Data": None if data is None else _data(data),
@@ -91,6 +89,16 @@ def _model(model: Model) -> Html:
     formula = (inspect.getdoc(type(model)) or "").partition("\n")[0]
     aside = element("span", formula.rstrip("."), class_="aside") if formula.startswith("log ψ") else None
     return joined((type(model).__name__, aside))
+
+
+def _computed(posterior: AnyPosterior) -> dict[str, str | None]:
+    if isinstance(posterior, SampledPosterior):
+        return {"Chains": str(posterior.verdict), "Sweeps between draws": f"{posterior.sweeps_per_draw:,}"}
+    return {
+        "Trellis": _trellis(posterior),
+        "log Z": f"{posterior.log_partition:.10g}",
+        "Entropy": f"{posterior.entropy:.6g} nats",
+    }
 
 
 def _trellis(posterior: HierarchyPosterior | PartitionPosterior) -> str:

@@ -36,6 +36,9 @@
     return `${(100 * Math.min(share, 1)).toFixed(digits)}\u00a0%`;
   }
 
+  // The standard error of an estimate, after its value; nothing where a number is exact.
+  const give = (error) => (error === undefined ? "" : ` ±\u00a0${(100 * error).toFixed(error < 0.001 ? 2 : 1)}`);
+
   const level = (share) =>
     share >= 0.95 ? "certain" : share >= 0.75 ? "likely" : share >= 0.5 ? "probable" : "contested";
 
@@ -126,7 +129,7 @@
     const out = make("div", "details");
     if (headed) {
       out.append(make("h3", "", `Cluster of ${leaves(cluster.members.length)}`));
-      out.append(make("div", "big", percent(cluster.probability)), track(cluster.probability));
+      out.append(make("div", "big", percent(cluster.probability) + give(cluster.error)), track(cluster.probability));
     }
     if (headed || cluster.members.length > shownInRow) out.append(make("p", "members", names(cluster.members, Infinity, 400)));
     out.append(...splitSection(cluster), ...joinSection(cluster));
@@ -292,7 +295,7 @@
     const open = make("button", "open", make("span", "", names(cluster.members, shownInRow)));
     open.type = "button";
     open.setAttribute("aria-expanded", "false");
-    const share = make("div", level(cluster.probability), make("span", "", percent(cluster.probability)), track(cluster.probability));
+    const share = make("div", level(cluster.probability), make("span", "", percent(cluster.probability) + give(cluster.error)), track(cluster.probability));
     const row = make("tr", "row", make("td", "", open), make("td", "size", String(cluster.members.length)),
       make("td", "share", share), make("td", "best", cluster.in_best ? "yes" : ""));
     const more = make("tr", "more");

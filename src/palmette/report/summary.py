@@ -11,7 +11,7 @@ from palmette.report.listing import Leaves, ListedCluster, Listing
 from palmette.report.markup import Html, element, joined, name
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
 
-__all__ = ["Account", "account_of", "chip", "cluster_name", "exchange", "ratio_to_best", "summary"]
+__all__ = ["Account", "account_of", "chip", "cluster_name", "exchange", "kinds", "ratio_to_best", "summary", "tiles"]
 
 _NAMED = 6  # members of a cluster that are named in a sentence
 _SHOWN = 8  # clusters that are listed of each kind
@@ -83,6 +83,12 @@ def _listed(clusters: frozenset[Leaves], labels: tuple[str, ...]) -> Html:
     return joined((joined(shown, " and " if more <= 0 else ", "), f" and {more} more" if more > 0 else None))
 
 
+def tiles(figures: dict[str, str]) -> Html:
+    """Figures in a row, each over what it is."""
+    each = [element("div", element("dt", term), element("dd", figure)) for term, figure in figures.items()]
+    return element("dl", joined(each), class_="tiles")
+
+
 def _tiles(account: Account) -> Html:
     figures = {
         "leaves": f"{len(account.labels):,}",
@@ -90,8 +96,7 @@ def _tiles(account: Account) -> Html:
         f"{account.things}, effectively": amount_of_log(account.entropy),
         "probability of the best": percent_of_log(account.best[0][1]),
     }
-    tiles = [element("div", element("dt", term), element("dd", figure)) for term, figure in figures.items()]
-    return element("dl", joined(tiles), class_="tiles")
+    return tiles(figures)
 
 
 def _trust(account: Account) -> Html:
@@ -147,28 +152,40 @@ def ratio_to_best(gap: float) -> str:
 
 
 def _kinds(account: Account) -> Html:
-    listing = account.listing
+    return kinds(("Certain", "Probable", "Contested"), account.listing, account.labels)
+
+
+def kinds(words: tuple[str, str, str], listing: Listing, labels: tuple[str, ...]) -> Html:
+    """The listed clusters in three kinds, by their probability, each under its word."""
     rows = listing.clusters[: listing.n_rows]
     certain = [row for row in rows if row.probability >= 0.95]
     probable = [row for row in rows if 0.5 <= row.probability < 0.95]
     contested = [row for row in rows if _CONTESTED <= row.probability < 0.5]
-    kinds = (
-        _kind("Certain", "at least 95 %", certain, listing.n_certain, account),
-        _kind("Probable", "50 % to 95 %", probable, listing.n_probable, account),
-        _kind("Contested", "10 % to 50 %", contested, len(contested), account),
-    )
-    return joined(kinds)
+    three = [
+        ("certain", "at least 95 %", certain, listing.n_certain),
+        ("probable", "50 % to 95 %", probable, listing.n_probable),
+        ("contested", "10 % to 50 %", contested, len(contested)),
+    ]
+    return joined([_kind(word, *kind, listing, labels) for word, kind in zip(words, three, strict=True)])
 
 
-def _kind(word: str, bounds: str, rows: list[ListedCluster], total: int, account: Account) -> Html:
-    number = account.listing.number_of()
-    chips = [chip(row, number[row.leaves], account.labels, "chip") for row in rows[:_SHOWN]]
+def _kind(
+    word: str,
+    style: str,
+    bounds: str,
+    rows: list[ListedCluster],
+    total: int,
+    listing: Listing,
+    labels: tuple[str, ...],
+) -> Html:
+    number = listing.number_of()
+    chips = [chip(row, number[row.leaves], labels, "chip") for row in rows[:_SHOWN]]
     more = total - len(chips)
     if more > 0:
         chips.append(element("li", f"and {more:,} more", class_="aside"))
     body = element("ul", joined(chips), class_="chips") if chips else element("p", "none", class_="aside")
     head = element("h3", f"{word} ", element("span", f"{total:,} · {bounds}", class_="aside"))
-    return element("section", head, body, class_=f"kind {word.lower()}")
+    return element("section", head, body, class_=f"kind {style}")
 
 
 def chip(row: ListedCluster, number: int, labels: tuple[str, ...], kind: str) -> Html:

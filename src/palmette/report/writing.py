@@ -14,12 +14,14 @@ from palmette.report.hierarchies import hierarchy_contents
 from palmette.report.page import page
 from palmette.report.partitions import partition_contents
 from palmette.report.provenance import provenance
+from palmette.report.sampled import sampled_contents
+from palmette.sampling import SampledPosterior
 
 __all__ = ["write"]
 
 
 def write(
-    posterior: HierarchyPosterior | PartitionPosterior,
+    posterior: HierarchyPosterior | PartitionPosterior | SampledPosterior,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -36,21 +38,25 @@ def write(
     of them, a table of all clusters of at least `min_probability` (400 at most), the `n_alternatives` best ones side by
     side, and where the numbers come from. The same input gives the same bytes.
 
+    Of a `SampledPosterior` it opens with whether the chains agree, and shows them.
+
     `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
     `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
     Returns the path. Raises `ImpossibleData` if everything has probability zero.
     """
-    if not isinstance(posterior, HierarchyPosterior | PartitionPosterior):
-        raise TypeError(f"expected a HierarchyPosterior or a PartitionPosterior, not {posterior!r}")
+    if not isinstance(posterior, HierarchyPosterior | PartitionPosterior | SampledPosterior):
+        raise TypeError(f"expected a HierarchyPosterior, a PartitionPosterior or a SampledPosterior, not {posterior!r}")
     marks = read_classes(classes, posterior.labels)
     n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
     least = _check_probability(min_probability)
     origin = provenance(posterior, seed, command, data)
-    if isinstance(posterior, HierarchyPosterior):
+    if isinstance(posterior, SampledPosterior):
+        contents = sampled_contents(posterior, marks, n_alternatives, least)
+    elif isinstance(posterior, HierarchyPosterior):
         contents = hierarchy_contents(posterior, marks, n_alternatives, least)
     else:
         contents = partition_contents(posterior, marks, n_alternatives, least)
-    text = page(contents, origin, title or f"{contents.account.things.capitalize()} of {posterior.n_leaves:,} leaves")
+    text = page(contents, origin, title or f"{contents.things.capitalize()} of {posterior.n_leaves:,} leaves")
     target = Path(path)
     target.write_text(text, encoding="utf-8", newline="\n")
     return target

@@ -4,7 +4,8 @@
 
 Who calls whom: `greedy` and `bayesian` find the next pair by `partners`; `beam` keeps `forests`; `a_star` walks, and
 where the walk stops, has a cluster opened; `refine` makes `moves`, which survey `palmette.regrafts`.
-`exact_or_sparse` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow`.
+`posteriors` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow` or what `sampled` makes of
+`palmette.sampling`.
 """
 
 from palmette.search.a_star import Proved, a_star
@@ -12,11 +13,11 @@ from palmette.search.bayesian import BayesianFound, bayesian
 from palmette.search.beam import beam
 from palmette.search.coverage import uncovered
 from palmette.search.cuts import best_cut
-from palmette.search.exact_or_sparse import posterior
 from palmette.search.found import Found, FoundPartition
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.perturb import perturb_and_map
+from palmette.search.posteriors import posterior
 from palmette.search.refine import refine
 
 __all__ = [

@@ -55,6 +55,7 @@ class ModelClusterer(Clusterer):
             model,
             exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
             perplexity=self.perplexity,
+            beyond="sparse",
             hierarchies=linkages(self._likeness(model, points), model.labels),
             progress=False,
             **options,

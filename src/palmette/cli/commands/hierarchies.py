@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import click
 
 import palmette as pal
-from palmette.cli.options import answer_options, draws_option, output_options, posterior_options
+from palmette.cli.options import answer_options, beyond_options, draws_option, output_options, posterior_options
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import infer_hierarchies, note
 from palmette.cli.telling.files import Files
+from palmette.cli.telling.sampled import SampledAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
 from palmette.defaults import DEFAULTS
@@ -28,6 +29,7 @@ _NAMES = {
 
 @click.command()
 @posterior_options(list(_NAMES))
+@beyond_options
 @click.option("--coverage", is_flag=True, help="Sparse trellis: estimate the share of the posterior that it misses.")
 @answer_options
 @draws_option("Exact draws")
@@ -36,7 +38,8 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
 
     Every hierarchy gets a probability from a model; what is printed are sums over all of them, exactly, up to some
-    twenty leaves. Beyond, they are over a sparse trellis: many hierarchies around good ones.
+    twenty leaves. Beyond, hierarchies are drawn by Markov chains: every probability has an error, and the first lines
+    say whether the chains agree.
 
     \b
     dasgupta         similar leaves should part late, in small clusters
@@ -56,12 +59,20 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     problem = load(file, options, model)
     made, likeness, words = _model(problem, beta)
     posterior = infer_hierarchies(made, likeness, options)
+    found_beta = cast(pal.models.Tempered, posterior.model).beta
+    words = f"{_NAMES[model]}{words}, β = {found_beta:.6g}"
+    extra: dict[str, Any] = {"model": {"name": model, "beta": found_beta}}
+    if isinstance(posterior, pal.sampling.SampledPosterior):
+        if options["coverage"]:
+            note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
+        told = (problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}.")
+        SampledAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, told)
+        return
     if not (posterior.is_exact or options["coverage"]):
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
     missed = _missed(posterior, options["seed"]) if options["coverage"] else None
-    found_beta = posterior.model.beta  # type: ignore[attr-defined]
-    extra = {"model": {"name": model, "beta": found_beta}, "missed": None if missed is None else vars(missed)}
-    lines = _lines(problem, posterior, f"{_NAMES[model]}{words}, β = {found_beta:.6g}", missed)
+    extra["missed"] = None if missed is None else vars(missed)
+    lines = _lines(problem, posterior, words, missed)
     HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
 
 

@@ -39,6 +39,7 @@ class Answers(ABC):
     things: ClassVar[str | None] = None  # what the title of the report calls them, if not as the command
     best_title: ClassVar[str]
     several: ClassVar[str | None]  # what the best are called; None if there is only one
+    columns: ClassVar[tuple[str, ...]] = ("members", "size", "probability")  # of the table of clusters
 
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
@@ -61,7 +62,7 @@ class Answers(ABC):
         return self.posterior.sample(default if wanted is None else wanted, rng=self.options["seed"])
 
     def _write(self, command: str) -> None:
-        self.files.write_table(("members", "size", "probability"), self.clusters)
+        self.files.write_table(self.columns, self.clusters)
         self._write_own(self.files)
         if self.files.report is not None:
             pal.report.write(
@@ -87,7 +88,7 @@ class Answers(ABC):
         consensus = {"threshold": self.options["threshold"], **results.clustering(self.consensus)}
         result = {**head, **self._numbers(), **extra, "seed": self.options["seed"], **self._own_numbers()}
         result |= {"best": results.ranked(self.best), "consensus": consensus}
-        result |= {"clusters": results.clusters_of(self.clusters), **self._own_shares()}
+        result |= {"clusters": self._listed(), **self._own_shares()}
         if self.options["draws"]:
             result["draws"] = results.ranked(self._drawn())
         results.echo(result)
@@ -98,13 +99,19 @@ class Answers(ABC):
         self._say_one(f"{self.best_title}; numbers are the probabilities of clusters", best)
         self._say_consensus(self.consensus != best)
         title = f"Clusters with a probability of at least {self.options['min_probability']:g}"
-        summary.say_clusters(title, self.clusters)
+        self._say_clusters(title)
         if self.several:
             summary.say_alternatives(f"The best {self.several}", self.best)
         summary.say_files(self.files.written)
 
     def _reported(self) -> Any:
         return self.posterior
+
+    def _listed(self) -> list[dict[str, Any]]:
+        return results.clusters_of(self.clusters)
+
+    def _say_clusters(self, title: str) -> None:
+        summary.say_clusters(title, self.clusters)
 
     def _numbers(self) -> dict[str, Any]:
         return results.numbers(self.posterior)

@@ -1,4 +1,4 @@
-"""All clusterings if they can be summed over, and chosen ones if they are too many: said in notes on stderr."""
+"""All clusterings if they can be summed over, and drawn or chosen ones if they are too many: said on stderr."""
 
 from __future__ import annotations
 
@@ -23,16 +23,25 @@ def note(text: str, quiet: bool) -> None:
         click.echo(f"Note: {text}", err=True)
 
 
-def infer_hierarchies(model: Any, likeness: Floats, options: dict[str, Any]) -> pal.HierarchyPosterior:
-    """The posterior over all hierarchies, or over those of a trellis that is grown around good ones."""
-    posterior: pal.HierarchyPosterior = _infer(model, likeness, options, "a sparse trellis of chosen clusters")
+def infer_hierarchies(
+    model: Any, likeness: Floats, options: dict[str, Any]
+) -> pal.HierarchyPosterior | pal.sampling.SampledPosterior:
+    """The posterior over all hierarchies, sampled, or over those of a trellis that is grown around good ones."""
+    chains = {name: options[name] for name in ("beyond", "seconds", "sweeps")}
+    limit = f"{options['seconds']:g} seconds" if options["sweeps"] is None else f"{options['sweeps']:,} sweeps"
+    sampled = f"Markov chains for {limit} at most"
+    instead = sampled if options["beyond"] == "sampled" else "a sparse trellis of chosen clusters"
+    posterior: Any = _infer(model, likeness, options, instead, **chains)
+    if isinstance(posterior, pal.sampling.SampledPosterior):
+        return posterior
     if posterior.trellis is not None:
         note(
             f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
             "hierarchy is in it, and log Z is a lower bound.",
             options["quiet"],
         )
-    return posterior
+    found: pal.HierarchyPosterior = posterior
+    return found
 
 
 def infer_partitions(
@@ -40,7 +49,7 @@ def infer_partitions(
 ) -> pal.PartitionPosterior:
     """The posterior over all partitions, or over those into clusters of a few good hierarchies."""
     posterior: pal.PartitionPosterior = _infer(
-        model, likeness, options, "partitions into chosen clusters", n_clusters=n_clusters
+        model, likeness, options, "partitions into chosen clusters", n_clusters=n_clusters, beyond="sparse"
     )
     if (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"

@@ -77,7 +77,9 @@ def say_clusters(title: str, rows: Sequence[Any]) -> None:
     """The most probable clusters, with bars."""
     click.echo(f"\n{title}")
     for row in rows[:_SHOWN]:
-        click.echo(f"  {row.probability:.3f}  {bar(row.probability)}  {cluster_text(row.members, _width() - 30)}")
+        error = f" ± {row.standard_error:.3f}" if hasattr(row, "standard_error") else ""
+        members = cluster_text(row.members, _width() - 30 - len(error))
+        click.echo(f"  {row.probability:.3f}{error}  {bar(row.probability)}  {members}")
     if len(rows) > _SHOWN:
         click.echo(f"  … and {len(rows) - _SHOWN:,} more (--table writes all of them)")
     if not rows:

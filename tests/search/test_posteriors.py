@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from sampling_cases import rows_and_columns
 
 import palmette as pal
 from palmette.models import CorrelationClusters, Dasgupta, DirichletProcess, SplitFunction, SumOfSquares, Uniform
@@ -21,6 +22,10 @@ def mixture(points):
     return DirichletProcess(points, 1.0, pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=0.25))
 
 
+def sparse(model, **options):
+    return pal.search.posterior(model, beyond="sparse", **options)
+
+
 def test_few_leaves_are_summed_over():
     found = pal.search.posterior(SumOfSquares(FEW))
     assert found.is_exact
@@ -30,9 +35,46 @@ def test_few_leaves_are_summed_over():
     assert flat.count == 21147
 
 
-def test_more_leaves_are_not():
+def test_more_leaves_are_sampled():
     model = SumOfSquares(POINTS)
-    found = pal.search.posterior(model)
+    found = pal.search.posterior(model, sweeps=400)
+    assert isinstance(found, pal.sampling.SampledPosterior)
+    assert not found.is_exact
+    assert found.cluster_probability([0, 1]).kind == "estimate"
+    assert found.log_potentials[0, 0] > found.log_potentials.min()  # begins near the best
+    again = pal.search.posterior(model, sweeps=400)
+    assert (found.trees.parents == again.trees.parents).all()
+    flat = pal.search.posterior(mixture(POINTS), sweeps=200)
+    assert isinstance(flat, pal.sampling.SampledPartitions)
+    assert flat.n_leaves == 27
+
+
+def test_what_cannot_be_sampled_is_sparse():
+    affinity = centred(of_points(POINTS))
+    assert pal.search.posterior(CorrelationClusters(affinity), perplexity=5).trellis is not None
+    assert pal.search.posterior(mixture(POINTS), n_clusters=3).trellis is not None
+    function = SplitFunction(6, lambda left, right: np.zeros(len(left)))
+    assert pal.search.posterior(function, exact_leaves=5).trellis is not None
+
+
+def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
+    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=6.0)
+    assert rows.verdict.n_chains == 4
+    assert rows._run.chains.sweeps.min() > 20
+    row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
+    assert not rows.verdict.converged or abs(row - column) < 0.1
+
+
+def test_a_perplexity_is_reached_by_annealing():
+    found = pal.search.posterior(SumOfSquares(POINTS[:12]), exact_leaves=11, perplexity=1000, seconds=9.0)
+    exact = pal.HierarchyPosterior(found.model, progress=False)
+    assert abs(exact.entropy - math.log(1000)) < 1.0
+    assert not found.is_exact
+
+
+def test_more_leaves_are_not_on_a_sparse_trellis():
+    model = SumOfSquares(POINTS)
+    found = sparse(model)
     assert not found.is_exact
     assert found.trellis is not None
     best = model.log_potential(found.map())
@@ -42,44 +84,44 @@ def test_more_leaves_are_not():
 
 def test_a_sparse_trellis_of_few_leaves_holds_nearly_everything():
     model = SumOfSquares(FEW)
-    exact, sparse = (pal.search.posterior(model, exact_leaves=n, min_share=1e-8) for n in (9, 8))
-    assert not sparse.is_exact
-    assert exact.log_partition - 0.01 < sparse.log_partition <= exact.log_partition + 1e-9
-    assert sparse.map() == exact.map()
+    exact, few = (sparse(model, exact_leaves=n, min_share=1e-8) for n in (9, 8))
+    assert not few.is_exact
+    assert exact.log_partition - 0.01 < few.log_partition <= exact.log_partition + 1e-9
+    assert few.map() == exact.map()
 
 
 def test_given_hierarchies_are_in_the_trellis():
     model = SumOfSquares(POINTS)
     given = linkages(-distances(POINTS))
-    found = pal.search.posterior(model, hierarchies=given, min_share=0.5)
+    found = sparse(model, hierarchies=given, min_share=0.5)
     assert all(math.isfinite(found.log_prob(hierarchy)) for hierarchy in given)
 
 
 def test_a_trellis_that_does_not_fit_into_memory_is_sparse():
     model = SumOfSquares(POINTS[:14])
-    assert pal.search.posterior(model).is_exact
-    assert not pal.search.posterior(model, max_memory=300_000).is_exact
+    assert sparse(model).is_exact
+    assert not sparse(model, max_memory=300_000).is_exact
     flat = CorrelationClusters(centred(of_points(POINTS[:14])))
-    assert not pal.search.posterior(flat, max_memory=100_000).is_exact
+    assert not sparse(flat, max_memory=100_000).is_exact
 
 
 def test_there_is_memory_for_probabilities_if_it_is_exact():
     model = SumOfSquares(POINTS[:14])
     least = pal.HierarchyPosterior(model).memory_needed
-    assert not pal.search.posterior(model, max_memory=least, min_share=0.1).is_exact  # enough for log Z only
+    assert not sparse(model, max_memory=least, min_share=0.1).is_exact  # enough for log Z only
     for memory in (2 * least, 4 * least):
-        found = pal.search.posterior(model, max_memory=memory, min_share=0.1)
+        found = sparse(model, max_memory=memory, min_share=0.1)
         assert len(found.cluster_probabilities()) > 13
         assert found.consensus().n_leaves == 14
 
 
 @pytest.mark.parametrize("n", [9, 27])
 def test_the_perplexity_is_reached(n):
-    hierarchies = pal.search.posterior(SumOfSquares(POINTS[:n]), exact_leaves=12, perplexity=40, min_share=0.01)
+    hierarchies = sparse(SumOfSquares(POINTS[:n]), exact_leaves=12, perplexity=40, min_share=0.01)
     assert hierarchies.is_exact == (n == 9)
     assert math.exp(hierarchies.entropy) == pytest.approx(40, rel=1e-5)
     affinity = centred(of_points(POINTS[:n]))
-    flat = pal.search.posterior(CorrelationClusters(affinity), exact_leaves=12, perplexity=5)
+    flat = sparse(CorrelationClusters(affinity), exact_leaves=12, perplexity=5)
     assert math.exp(flat.entropy) == pytest.approx(5, rel=1e-5)
 
 
@@ -89,24 +131,24 @@ def test_partitions_into_clusters_of_several_hierarchies_or_of_the_best(make, mo
     given = linkages(-distances(POINTS))
     alone = [pal.PartitionTrellis.from_hierarchy(h) for h in (pal.search.greedy(model).hierarchy, *given)]
     bounds = [pal.PartitionPosterior(model, trellis=trellis).log_partition for trellis in alone]
-    several = pal.search.posterior(model, hierarchies=given)
+    several = sparse(model, hierarchies=given)
     assert not several.is_exact
     assert several.log_partition >= max(bounds)
-    monkeypatch.setattr("palmette.search.exact_or_sparse._MOST_REMAINDERS", 3)
-    single = pal.search.posterior(model, hierarchies=given)
+    monkeypatch.setattr("palmette.search.posteriors._MOST_REMAINDERS", 3)
+    single = sparse(model, hierarchies=given)
     assert single.log_partition == pytest.approx(max(bounds), abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [9, 27])
 def test_the_number_of_clusters_can_be_given(n):
-    found = pal.search.posterior(mixture(POINTS[:n]), n_clusters=4)
+    found = sparse(mixture(POINTS[:n]), n_clusters=4)
     assert found.is_exact == (n == 9)
     assert found.map().n_clusters == 4
 
 
 def test_the_same_seed_gives_the_same_result():
     model = Dasgupta(of_points(POINTS), beta=3.0)
-    one, two = (pal.search.posterior(model, rng=3, min_share=0.01) for _ in range(2))
+    one, two = (sparse(model, rng=3, min_share=0.01) for _ in range(2))
     assert one.log_partition == two.log_partition
     assert one.trellis.n_clusters == two.trellis.n_clusters
     assert one.map() == two.map()
@@ -117,7 +159,7 @@ def test_the_same_seed_gives_the_same_result():
 def test_one_leaf_and_two_are_ordinary(n, exact_leaves):
     for model in (SumOfSquares(POINTS[:n]), mixture(POINTS[:n]), Uniform(n)):
         given = linkages(-distances(POINTS[:n]), model.labels)
-        found = pal.search.posterior(model, exact_leaves=exact_leaves, hierarchies=given)
+        found = sparse(model, exact_leaves=exact_leaves, hierarchies=given)
         assert found.is_exact == (exact_leaves > 0)
         assert found.count == n if isinstance(model, DirichletProcess) else 1
 
@@ -125,18 +167,18 @@ def test_one_leaf_and_two_are_ordinary(n, exact_leaves):
 @pytest.mark.parametrize("exact_leaves", [0, 20])
 def test_what_is_impossible_has_no_weight(exact_leaves):
     never = SplitFunction(5, lambda left, right: np.full(len(left), -np.inf))
-    assert pal.search.posterior(never, exact_leaves=exact_leaves).log_partition == -math.inf
+    assert sparse(never, exact_leaves=exact_leaves).log_partition == -math.inf
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: pal.search.posterior(FEW), TypeError, "expected a model, such as"),
-        (lambda: pal.search.posterior(Uniform(4), n_clusters=2), TypeError, "n_clusters is 2, but .* of hierarchies"),
-        (lambda: pal.search.posterior(Uniform(4), exact_leaves=-1), ValueError, "exact_leaves is -1"),
-        (lambda: pal.search.posterior(Uniform(4), perplexity=2), TypeError, "has no temperature"),
+        (lambda: sparse(FEW), TypeError, "expected a model, such as"),
+        (lambda: sparse(Uniform(4), n_clusters=2), TypeError, "n_clusters is 2, but .* of hierarchies"),
+        (lambda: sparse(Uniform(4), exact_leaves=-1), ValueError, "exact_leaves is -1"),
+        (lambda: sparse(Uniform(4), perplexity=2), TypeError, "has no temperature"),
         (
-            lambda: pal.search.posterior(SumOfSquares(FEW), exact_leaves=0, min_share=2.0),
+            lambda: sparse(SumOfSquares(FEW), exact_leaves=0, min_share=2.0),
             ValueError,
             "min_share is 2.0",
         ),

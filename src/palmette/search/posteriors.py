@@ -1,4 +1,4 @@
-"""A posterior for any number of leaves: over everything if that can be summed, over what matters if not."""
+"""A posterior for any number of leaves: over everything if that can be summed, else sampled, or of chosen clusters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack, cast, overload
+from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
-from palmette.checks import check_integer
+from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
@@ -19,15 +19,19 @@ from palmette.models.cluster_model import PartitionModel
 from palmette.models.split_model import HierarchyModel
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.partitions import PartitionPosterior
+from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.refine import refine
+from palmette.search.sampled import Limits, sampled_hierarchies, sampled_partitions
 from palmette.temperature.perplexity import SomePosterior, at_perplexity
 from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["posterior"]
+
+Beyond = Literal["sampled", "sparse"]
 
 _ROUNDS = 2  # of refinement before a sparse trellis is grown
 _REGROWN = 2  # times: which clusters matter depends on β, and β on the clusters
@@ -38,6 +42,8 @@ class _Options(TypedDict, total=False):
     exact_leaves: int | None
     max_memory: int | None
     perplexity: float | None
+    seconds: float | None
+    sweeps: int | None
     hierarchies: Iterable[Hierarchy]
     min_share: float
     max_clusters: int
@@ -46,46 +52,68 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def posterior(model: HierarchyModel, *, n_clusters: None = ..., **options: Unpack[_Options]) -> HierarchyPosterior: ...
+def posterior(
+    model: HierarchyModel, *, beyond: Literal["sparse"], n_clusters: None = ..., **options: Unpack[_Options]
+) -> HierarchyPosterior: ...
 @overload
 def posterior(
-    model: PartitionModel, *, n_clusters: int | None = ..., **options: Unpack[_Options]
+    model: HierarchyModel, *, beyond: Beyond = ..., n_clusters: None = ..., **options: Unpack[_Options]
+) -> HierarchyPosterior | SampledPosterior: ...
+@overload
+def posterior(
+    model: PartitionModel, *, beyond: Literal["sparse"], n_clusters: int | None = ..., **options: Unpack[_Options]
 ) -> PartitionPosterior: ...
+@overload
+def posterior(
+    model: PartitionModel, *, beyond: Beyond = ..., n_clusters: int | None = ..., **options: Unpack[_Options]
+) -> PartitionPosterior | SampledPartitions: ...
 def posterior(
     model: HierarchyModel | PartitionModel,
     *,
     exact_leaves: int | None = None,
     max_memory: int | None = None,
     perplexity: float | None = None,
+    beyond: Beyond = "sampled",
+    seconds: float | None = DEFAULTS.seconds,
+    sweeps: int | None = None,
     hierarchies: Iterable[Hierarchy] = (),
     min_share: float = DEFAULTS.min_share,
     max_clusters: int = DEFAULTS.max_clusters,
     n_clusters: int | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
-) -> HierarchyPosterior | PartitionPosterior:
-    """The posterior over all hierarchies (or partitions) of the model's leaves, or over those of a sparse trellis.
+) -> SomePosterior | SampledPosterior | SampledPartitions:
+    """The posterior over all hierarchies (or partitions) of the model's leaves: exact if it can be, sampled if not.
 
     Up to `exact_leaves` leaves (None: 20, and 17 for a `SplitFunction`) everything is summed over and every answer is
-    exact, unless the tables take more than `max_memory` bytes. Beyond, ``is_exact`` is False: answers are exact given
-    the trellis, and log Z is a lower bound.
+    exact, unless the tables take more than `max_memory` bytes. Beyond, ``is_exact`` is False and there are two ways:
 
-    - Hierarchies: the trellis is grown by `grow`, with `min_share` and `max_clusters`, around the greedy hierarchy, the
-      same refined, and `hierarchies`. `uncovered` says what it misses.
-    - Partitions: they are made of clusters of the greedy hierarchy and of `hierarchies`, or of the best single one of
-      these if their mixtures are too many. Where all of these agree, such a posterior is too sure of itself.
+    - ``"sampled"``: Markov chains for `seconds` at most, or for so many `sweeps`; every number has an error, and
+      ``verdict`` says whether to believe it (`palmette.sampling`). Of hierarchies, chains begin at the greedy one,
+      refined, and at three that are cooled down; should each be frozen in a place of its own after a third of the time,
+      the rest goes to chains of several temperatures.
+    - ``"sparse"``: a trellis of chosen clusters. Answers are exact *given that the answer is in the trellis*, and log Z
+      is a lower bound. One of hierarchies is grown by `grow`, with `min_share` and `max_clusters`, around the greedy
+      hierarchy, the same refined, and `hierarchies`; partitions are made of clusters of the greedy hierarchy and of
+      `hierarchies`, or of the best single one of these if their mixtures are too many. What is not in it is not
+      missed by anybody.
+
+    A `SplitFunction` or `ClusterFunction`, which no chain can move in, and partitions with `perplexity` or `n_clusters`
+    are sparse beyond the limit, whatever is asked for.
 
     `hierarchies` are other good ones, such as ``palmette.similarity.linkages(similarity, labels)``. With `perplexity`,
-    β is solved for on the trellis, which is grown again at that β. `n_clusters` conditions a posterior over partitions,
-    after β was found. Only refining is random: the same `rng` gives the same result.
+    β is solved for first: exactly, by annealing, or on the trellis, which is grown again at that β. `n_clusters`
+    conditions a posterior over partitions, after β was found. The same `rng` gives the same result, but for how long
+    chains are if the clock stops them.
 
     >>> import numpy as np, palmette as pal
     >>> points = np.random.default_rng(0).normal(size=(30, 2))
-    >>> few, many = (pal.search.posterior(pal.models.SumOfSquares(points[:n])) for n in (8, 30))
+    >>> few, many = (pal.search.posterior(pal.models.SumOfSquares(points[:n]), sweeps=50) for n in (8, 30))
     >>> few.is_exact, many.is_exact
     (True, False)
     """
     require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
+    check_choice("beyond", beyond, ("sampled", "sparse"))
     if n_clusters is not None and model.clusterings != "partitions":
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
@@ -94,6 +122,12 @@ def posterior(
     if model.n_leaves <= check_integer("exact_leaves", exact_leaves, 0):
         with suppress(TrellisTooLarge):
             return task.exact()
+    if beyond == "sampled" and model.is_compiled:
+        limits = Limits(seconds, sweeps, rng, progress)
+        if model.clusterings == "hierarchies":
+            return sampled_hierarchies(model, perplexity, hierarchies, limits)
+        if perplexity is None and n_clusters is None:
+            return sampled_partitions(model, hierarchies, limits)
     if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
     first = greedy(model).hierarchy
