@@ -84,7 +84,10 @@ COMMANDS = {
     "a threshold that nothing passes": ((*PARTITIONS, "--threshold", "1"), "below 1"),
     "no amount": ((*HIERARCHIES, "--max-memory", "lots"), "not an amount of memory"),
     "hardly any memory": ((*HIERARCHIES, "--beyond", "sparse", "--max-memory", "100"), "100 bytes are allowed"),
-    "hardly any memory for partitions": ((*PARTITIONS, "--plot", "x.png", "--max-memory", "600"), "are allowed"),
+    "hardly any memory for partitions": (
+        (*PARTITIONS, "--beyond", "sparse", "--plot", "x.png", "--max-memory", "600"),
+        "are allowed",
+    ),
     "no bandwidth": ((*HIERARCHIES, "--bandwidth", "0"), "not a positive number"),
     "no centre": ((*PARTITIONS, "--centre", "median"), "neither a number nor mean"),
     "too many clusters": ((*PARTITIONS, "--clusters", "99"), "12 leaves cannot be put into 99"),

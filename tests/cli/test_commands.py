@@ -256,12 +256,60 @@ def test_a_sparse_trellis_has_a_temperature_too(as_json):
 def test_many_leaves_in_partitions(model, run, as_json, folder):
     x = np.random.default_rng(2).normal(size=(60, 2)) + np.repeat([[0, 0], [5, 5], [0, 9]], 20, axis=0)
     (folder / "many.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
-    code, out, err = run("partitions", "many.csv", "--model", model)
+    words = ("partitions", "many.csv", "--model", model)
+    code, out, err = run(*words, "--beyond", "sparse")
     assert code == 0
     assert "60 leaves are more than the 20" in err
     assert "given that the partition is made of them" in err
     assert "How many clusters?" in out
-    assert as_json("partitions", "many.csv", "--model", model)["trellis"]["kind"] == "sparse"
+    assert as_json(*words, "--beyond", "sparse")["trellis"]["kind"] == "sparse"
+    code, out, err = run(*words, "--sweeps", 200)
+    assert code == 0
+    assert "60 leaves are more than the 20 up to which everything is summed over; going on with Markov chains" in err
+    assert out.splitlines()[2].startswith("Sampled, ")
+    assert out.index("How many clusters?") < out.index(" ± ", out.index("How many clusters?"))
+    assert "log Z" not in out
+    found = as_json(*words, "--sweeps", 200)
+    assert found["sampled"]["n_chains"] == 4
+    assert sum(found["n_clusters_probabilities"]) == pytest.approx(1.0)
+
+
+def test_sampled_partitions_are_near_the_exact_ones_in_every_form(run, as_json, folder):
+    words = ("partitions", *WORLDS, "--model", "dirichlet-process")
+    files = ("--table", "t.csv", "--membership", "m.csv", "--plot", "p.png", "--report", "r.html")
+    sampled = (*words, "--exact-leaves", 8, "--sweeps", 600)
+    code, out, err = run(*sampled, *files)
+    assert code == 0
+    assert "going on with Markov chains for 600 sweeps at most" in err
+    assert "The most probable partition that was drawn" in out
+    found, exact = as_json(*sampled, "--draws", 2), as_json(*words)
+    assert found["exact"] is False
+    assert not {"log_partition", "log_evidence", "entropy", "trellis"} & found.keys()
+    assert [row.keys() for row in found["draws"]] == 2 * [{"membership", "clusters"}]
+    assert found["best"][0]["membership"] == exact["best"][0]["membership"]
+    known = {tuple(row["members"]): row["probability"] for row in exact["clusters"]}
+    for row in found["clusters"][:10]:
+        assert abs(row["probability"] - known[tuple(row["members"])]) < 6 * row["standard_error"]
+    numbers = (found[name] for name in ("n_clusters_probabilities", "n_clusters_errors"))
+    for share, error, right in zip(*numbers, exact["n_clusters_probabilities"], strict=True):
+        assert abs(share - right) <= 6 * error
+    assert rows_of(folder / "t.csv")[0].keys() == {"members", "size", "probability", "standard_error"}
+    membership = [int(row["cluster"]) - 1 for row in rows_of(folder / "m.csv")]
+    assert membership == found["best"][0]["membership"]
+    assert (folder / "p.png").stat().st_size > 0
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "log Z" not in page
+    assert "exact" not in page.partition("<main>")[2].partition("provenance")[0]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--perplexity", 20), ("--clusters", 3)])
+def test_partitions_that_chains_cannot_draw_stay_sparse_and_say_so(option, value, run, as_json):
+    words = ("partitions", *WORLDS, "--exact-leaves", 8, option, value)
+    code, out, err = run(*words)
+    assert code == 0
+    assert f"going on with partitions into chosen clusters, since with {option} they are not sampled" in err
+    assert "(a lower bound)" in out
+    assert as_json(*words)["trellis"]["kind"] == "sparse"
 
 
 def test_standard_input_is_a_file(as_json, folder):

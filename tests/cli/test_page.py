@@ -33,11 +33,12 @@ def test_every_command_runs_and_prints_what_the_page_says(run, folder, monkeypat
 def test_the_page_names_every_entry_of_the_results(run):
     page = PAGE.read_text(encoding="utf-8")
     schema = page[page.index("## For programs") :]
-    worlds = ("hierarchies", "worlds.csv", "--class", "kind")
+    worlds = ("worlds.csv", "--class", "kind", "--draws", "1")
     commands = [
-        (*worlds, "--exact-leaves", "5", "--beyond", "sparse", "--coverage", "--draws", "1"),
-        (*worlds, "--exact-leaves", "5", "--sweeps", "20", "--draws", "1"),
-        ("partitions", "worlds.csv", "--class", "kind", "--model", "dirichlet-process", "--draws", "1"),
+        ("hierarchies", *worlds, "--exact-leaves", "5", "--beyond", "sparse", "--coverage"),
+        ("hierarchies", *worlds, "--exact-leaves", "5", "--sweeps", "20"),
+        ("partitions", *worlds, "--model", "dirichlet-process"),
+        ("partitions", *worlds, "--exact-leaves", "5", "--sweeps", "20"),
         ("coalescent", "gaps.csv", "--class", "kind", "--particles", "5", "--draws", "1"),
         ("ultrametric", "worlds.csv", "--class", "kind", "--clusters", "2"),
         ("trees", "posterior.nex", "--draws", "1"),

@@ -366,6 +366,25 @@ def test_draws_stand_in_for_a_posterior():
     assert len(words(plot.affinity_against_coclustering(model, draws))) == 3
 
 
+def test_chains_stand_in_for_a_posterior_and_have_errors():
+    model, post = chain()
+    sampled = pal.sampling.sample_partitions(model, seconds=None, sweeps=200)
+    together = sampled.coclustering().values
+    figure = plot.affinities_and_coclustering(model, sampled, order=range(4))
+    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), together)
+    assert len(words(plot.affinity_against_coclustering(model, sampled))) == 3
+    points = plot.approximate_against_exact(sampled, post).collections[0].get_offsets()
+    np.testing.assert_allclose(points[:, 1], together[np.triu_indices(4, 1)])
+    shares, errors = sampled.n_clusters_probabilities()
+    ax = plot.n_clusters(sampled)
+    heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in ax.patches}
+    assert heights == {k: shares[k] for k in heights}
+    (lines,) = ax.collections
+    lengths = [segment[1, 1] - segment[0, 1] for segment in lines.get_segments()]
+    np.testing.assert_allclose(lengths, [2 * errors[k] for k in heights])
+    assert not plot.n_clusters(post).collections
+
+
 def test_no_picture_is_shown_or_changes_settings(monkeypatch, tmp_path):
     monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
     for number, figure in enumerate(every_picture(*chain())):

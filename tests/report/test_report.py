@@ -12,7 +12,7 @@ import pytest
 import palmette as pal
 from palmette import report
 from palmette.posterior import from_trees
-from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
+from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",
@@ -72,13 +72,15 @@ def flat_numerals(**options):
     return pal.PartitionPosterior(pal.models.CorrelationClusters(affinity, beta=20.0, labels=data.labels), **options)
 
 
-def hostile_posteriors():
-    points = np.random.default_rng(1).normal(size=(len(HOSTILE), 2))
+def hostile_models(labels):
+    points = np.random.default_rng(1).normal(size=(len(labels), 2))
     affinity = 1 - ((points[:, None] - points) ** 2).sum(axis=2)
-    return [
-        pal.HierarchyPosterior(pal.models.SumOfSquares(points, labels=HOSTILE)),
-        pal.PartitionPosterior(pal.models.CorrelationClusters(affinity, labels=HOSTILE)),
-    ]
+    return pal.models.SumOfSquares(points, labels=labels), pal.models.CorrelationClusters(affinity, labels=labels)
+
+
+def hostile_posteriors():
+    trees, groups = hostile_models(HOSTILE)
+    return [pal.HierarchyPosterior(trees), pal.PartitionPosterior(groups)]
 
 
 def test_the_data_block_holds_the_posteriors_numbers(tmp_path):
@@ -240,7 +242,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(options, error, words,
 
 
 def test_only_posteriors_have_reports(tmp_path):
-    with pytest.raises(TypeError, match="expected a HierarchyPosterior, a PartitionPosterior or a SampledPosterior"):
+    with pytest.raises(TypeError, match="a SampledPosterior or SampledPartitions, not"):
         report.write(numerals()[0], tmp_path / "out.html")
 
 
@@ -253,18 +255,58 @@ def test_numbers_read_as_what_they_are():
     assert amount_of_log(np.log(99.96)) == "100"
 
 
-def test_a_sampled_posterior_opens_with_whether_its_chains_agree(tmp_path):
-    data, post = numerals()
-    sampled = pal.sampling.sample_hierarchies(post.model, seconds=None, sweeps=200)
+@pytest.mark.parametrize(
+    ("sample", "make"),
+    [(pal.sampling.sample_hierarchies, lambda: numerals()[1]), (pal.sampling.sample_partitions, flat_numerals)],
+    ids=["hierarchies", "partitions"],
+)
+def test_a_sampled_posterior_opens_with_whether_its_chains_agree(sample, make, tmp_path):
+    data = pal.datasets.load_numerals()
+    sampled = sample(make().model, seconds=None, sweeps=200)
     short = report.write(sampled, tmp_path / "short.html").read_text(encoding="utf-8")
     assert "The chains do not agree: do not rely on these numbers." in short
     long = sampled.resume(seconds=None, sweeps=6000, precision=0.01)
     agreed = report.write(long, tmp_path / "long.html", classes=data.classes).read_text(encoding="utf-8")
     assert "The chains agree." in agreed
     for page in (short, agreed):
+        assert "log Z" not in page
         words = page.partition("<main>")[2].partition("<script")[0]
+        assert words.index("The chains") < words.index("largest R̂")
         assert "Certain" not in words
         assert "exact" not in words
         assert "log φ of 4 chains" in words
         assert '"error":' in page
     assert report.write(long, tmp_path / "again.html", classes=data.classes).read_text(encoding="utf-8") == agreed
+
+
+def test_a_report_on_sampled_partitions_holds_their_numbers_with_errors(tmp_path):
+    post = pal.sampling.sample_partitions(flat_numerals().model, seconds=None, sweeps=200)
+    page = Page(report.write(post, tmp_path / "out.html"))
+    block, (together, errors) = page.data, post.coclustering()
+    for name, matrix in (("together", together), ("together_errors", errors)):
+        for i, row in enumerate(block[name]):
+            np.testing.assert_allclose(row, matrix[i, i + 1 :], atol=1e-5)
+    for cluster in block["clusters"]:
+        found = post.cluster_probability(cluster["members"])
+        assert (cluster["probability"], cluster["error"]) == (found.value, found.standard_error)
+        assert cluster["splits"] is None
+        for others, share in cluster["joins"]:
+            assert share == float(post.cluster_probability([*cluster["members"], *others]))
+    best = {tuple(sorted(cluster)) for cluster in post.map().clusters()}
+    assert {tuple(c["members"]) for c in block["clusters"] if c["in_best"]} == best
+    shares, spread = post.n_clusters_probabilities()
+    k = int(shares.argmax())
+    assert f"{k}{percent(shares[k])}{plus_minus(spread[k])}".replace("\xa0", " ") in page.prose()
+    assert "it is not known how probable a whole partition is" in page.prose()
+
+
+def test_hostile_labels_stay_names_also_where_chains_name_them(tmp_path):
+    labels = [label for label in HOSTILE if "\ud800" not in label]  # a chain's fingerprint is made of UTF-8
+    samplers = pal.sampling.sample_hierarchies, pal.sampling.sample_partitions
+    for model, sample in zip(hostile_models(labels), samplers, strict=True):
+        sampled = sample(model, seconds=None, sweeps=16)
+        assert not sampled.verdict.converged
+        page = Page(report.write(sampled, tmp_path / "out.html", classes=labels))
+        assert page.data["labels"] == labels
+        assert not any(tag in ("img", "iframe", "object", "embed", "base", "form") for tag, _ in page.elements)
+        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)

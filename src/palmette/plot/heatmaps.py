@@ -14,6 +14,7 @@ from palmette.labels import check_labels
 from palmette.models.base import Model
 from palmette.models.cluster_model import PartitionModel
 from palmette.plot._axes import PLAIN, new_figure, own_axes, settle, shown_names
+from palmette.plot._chains import values_of
 from palmette.plot._leaves import leaf_order
 from palmette.plot.scatter import pair_log_potentials
 
@@ -71,8 +72,9 @@ def affinities_and_coclustering(
     """Two heat maps, leaves in one order: how strongly each pair attracts, and P(i ~ j), how likely it is together.
 
     On the left the log potential of each pair if a model is given (β w_ij for correlation clustering; the paper of
-    Greenberg et al. calls it the energy of the pair), or the given matrix. `posterior` is a `PartitionPosterior`, or
-    draws. By default leaves are grouped by the MAP partition, large clusters first. MAP clusters are outlined.
+    Greenberg et al. calls it the energy of the pair), or the given matrix. `posterior` is a `PartitionPosterior`,
+    `SampledPartitions`, or draws. By default leaves are grouped by the MAP partition, large clusters first. MAP
+    clusters are outlined.
     """
     labels, best = posterior.labels, posterior.map().aligned_to(posterior.labels)
     left = pair_log_potentials(affinity_or_model, labels)
@@ -84,7 +86,7 @@ def affinities_and_coclustering(
     name = "log potential of the pair" if isinstance(affinity_or_model, Model) else "affinity"
     heatmap(left, labels, ax=axes[0], order=rows, center=0.0, colorbar_label=name, title="Affinities")
     sharing = "Probability of sharing a cluster"
-    together = posterior.coclustering()
+    together = values_of(posterior.coclustering())
     heatmap(together, labels, ax=axes[1], order=rows, limits=(0.0, 1.0), colorbar_label="P(i ~ j)", title=sharing)
     for ax in axes:
         _outline(ax, best.membership[rows])

@@ -14,6 +14,7 @@ from palmette.checks import check_matrix
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.plot._axes import BLUE, INK, ORANGE, frame, own_axes, shown_names
+from palmette.plot._chains import values_of
 from palmette.plot._point_names import name_points
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ def affinity_against_coclustering(
 
     The grey curve is what the pair would have if there were no other leaves, 1 / (1 + e^−x). The `annotate` pairs
     furthest from it are named: there the other leaves have the last word. `model` is any model of partitions, or
-    the matrix of log potentials; pairs that it forbids are left out. `posterior` is a `PartitionPosterior`, or draws.
+    the matrix of log potentials; pairs that it forbids are left out. `posterior` is a `PartitionPosterior`,
+    `SampledPartitions`, or draws.
     """
     ax = own_axes(ax, 6.4, 4.8)
     log_potentials = pair_log_potentials(model, posterior.labels)
     i, j = np.nonzero(np.triu(np.isfinite(log_potentials), 1))
-    x, y = log_potentials[i, j], posterior.coclustering()[i, j]
+    x, y = log_potentials[i, j], values_of(posterior.coclustering())[i, j]
     low, high = ax.get_xlim() if len(x) == 0 else (min(x.min(), -1.0), max(x.max(), 1.0))
     curve = np.linspace(low, high, 200)
     ax.plot(curve, expit(curve), color="#999999", linewidth=1.0, zorder=1, label="the pair alone")
@@ -114,7 +116,7 @@ def surprises(log_potentials: Floats, probabilities: Floats) -> list[int]:
 
 
 def _coclustering_pairs(source: Any, labels: Sequence[str] | None) -> Floats:
-    matrix = np.asarray(source.coclustering() if hasattr(source, "coclustering") else source, dtype=np.float64)
+    matrix = values_of(source.coclustering() if hasattr(source, "coclustering") else source)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"expected an (n, n) matrix or an object with coclustering(), not shape {matrix.shape}")
     if labels is not None and hasattr(source, "labels"):

@@ -12,6 +12,7 @@ __all__ = ["MOST_LEAVES", "heat_map"]
 
 MOST_LEAVES = 80
 _SHADES = 20
+_BLANK = 0.005  # pairs that are rarer have no colour: a pair in one draw of thousands would look like one of 5 %
 _LONGEST = 22
 _NAMED_BELOW = 46  # leaves up to which columns are named too
 
@@ -49,7 +50,7 @@ def heat_map(together: Floats, labels: tuple[str, ...], order: list[int], sizes:
 
 
 def _shades(values: Floats, cell: int) -> list[Html]:
-    shade = np.ceil(values * _SHADES).astype(np.int64)
+    shade = np.where(values < _BLANK, 0, np.ceil(values * _SHADES)).astype(np.int64)
     body = [_square("ground", 0, cell * len(values))]
     for number in np.unique(shade[shade > 0]).tolist():
         cells = np.argwhere(shade == number).tolist()

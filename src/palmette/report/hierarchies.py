@@ -1,16 +1,18 @@
 """The contents of a report on a posterior over hierarchies."""
 
+from collections.abc import Sequence
+
 from palmette.hierarchy import Hierarchy
 from palmette.posterior import ConditionalClusters, HierarchyPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.listing import Listing, hierarchy_listing
+from palmette.report.listing import Leaves, Listing, hierarchy_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount
 from palmette.report.summary import account_of, summary
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 
-__all__ = ["hierarchy_contents", "hierarchy_picture"]
+__all__ = ["hierarchy_contents", "hierarchy_picture", "small_trees"]
 
 _SMALL = 60  # leaves up to which alternatives are drawn
 _AGREED = 1000  # leaves up to which there is a consensus beside the best
@@ -29,12 +31,7 @@ def hierarchy_contents(
     shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
     listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
     account = account_of(posterior, best, listing, _validity(posterior))
-    known = account.best[0][0]
-    small = posterior.n_leaves <= _SMALL
-    pictures = [
-        small_tree(found, known, f"Hierarchy {number}") if small else None
-        for number, (found, _) in enumerate(best, start=1)
-    ]
+    pictures = small_trees([found for found, _ in best], account.best[0][0])
     return Contents(
         things=account.things,
         labels=labels,
@@ -45,6 +42,14 @@ def hierarchy_contents(
         alternatives=alternatives(account, pictures, n_alternatives),
         data={},
     )
+
+
+def small_trees(found: Sequence[Hierarchy], known: frozenset[Leaves]) -> list[Html | None]:
+    """Each as a small picture in which clusters that are not `known` stand out; None if there are too many leaves."""
+    return [
+        small_tree(hierarchy, known, f"Hierarchy {number}") if hierarchy.n_leaves <= _SMALL else None
+        for number, hierarchy in enumerate(found, start=1)
+    ]
 
 
 def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Classes) -> Html:

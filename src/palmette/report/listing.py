@@ -8,7 +8,7 @@ from typing import Any
 from palmette.labels import leaf_index
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.posterior.tables import Table
-from palmette.sampling import SampledPosterior
+from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = ["Leaves", "ListedCluster", "Listing", "hierarchy_listing", "partition_listing", "rows_above"]
 
@@ -20,7 +20,8 @@ _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 
 Leaves = frozenset[int]
 Rival = tuple[list[int], float]
-AnyPosterior = HierarchyPosterior | PartitionPosterior | SampledPosterior
+Splitting = HierarchyPosterior | PartitionPosterior | SampledPosterior  # those that know the splits of a cluster
+AnyPosterior = Splitting | SampledPartitions
 
 
 @dataclass
@@ -83,11 +84,17 @@ def hierarchy_listing(
     return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
 
 
-def partition_listing(posterior: PartitionPosterior, best: Iterable[Leaves], min_probability: float) -> Listing:
-    """The clusters of at least this probability and those of the `best` partition; with their splits and joins."""
+def partition_listing(
+    posterior: PartitionPosterior | SampledPartitions, best: Iterable[Leaves], min_probability: float
+) -> Listing:
+    """The clusters of at least this probability and those of the `best` partition; with their splits and joins.
+
+    Chains over partitions know no splits; these stay None.
+    """
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
-    _split(rows, posterior)
+    if isinstance(posterior, PartitionPosterior):
+        _split(rows, posterior)
     for cluster in rows:
         cluster.joins = _joins(cluster.leaves, rows)
     return Listing(rows, len(rows), n_left_out, *_strong(table))
@@ -100,7 +107,8 @@ def _rows(
     min_probability: float,
 ) -> tuple[list[ListedCluster], int]:
     index = leaf_index(posterior.labels)
-    rows = [ListedCluster(leaves, float(posterior.cluster_probability(leaves)), best) for leaves, best in drawn.items()]
+    found = ((leaves, best, posterior.cluster_probability(leaves)) for leaves, best in drawn.items())
+    rows = [ListedCluster(leaves, float(share), best, _error(share)) for leaves, best, share in found]
     names = number = 0
     wanted = rows_above(table, min_probability)
     while number < min(wanted, _MOST_ROWS) and names < _MOST_NAMES:
@@ -108,9 +116,14 @@ def _rows(
         leaves = frozenset(index[label] for label in row.members)
         number, names = number + 1, names + row.size
         if leaves not in drawn:
-            rows.append(ListedCluster(leaves, row.probability, False))
+            rows.append(ListedCluster(leaves, row.probability, False, _error(row)))
     rows.sort(key=lambda cluster: (-cluster.probability, len(cluster.leaves), sorted(cluster.leaves)))
     return rows, wanted - number
+
+
+def _error(found: Any) -> float | None:
+    # Of an estimate, or of a row of a table that has errors; exact numbers have none.
+    return getattr(found, "standard_error", None)
 
 
 def _strong(table: Table[Any]) -> tuple[int, int]:
@@ -118,7 +131,7 @@ def _strong(table: Table[Any]) -> tuple[int, int]:
     return certain, rows_above(table, 0.5) - certain
 
 
-def _split(clusters: Sequence[ListedCluster], posterior: AnyPosterior) -> None:
+def _split(clusters: Sequence[ListedCluster], posterior: Splitting) -> None:
     # The best clustering's own first, then by probability, for as long as the walks are not too long.
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
@@ -128,7 +141,7 @@ def _split(clusters: Sequence[ListedCluster], posterior: AnyPosterior) -> None:
             cluster.splits = _rival_splits(posterior, cluster.leaves)
 
 
-def _rival_splits(posterior: AnyPosterior, leaves: Leaves) -> list[Rival]:
+def _rival_splits(posterior: Splitting, leaves: Leaves) -> list[Rival]:
     index = leaf_index(posterior.labels)
     found = posterior.split_probabilities(leaves, most=_MOST_RIVALS)
     return [

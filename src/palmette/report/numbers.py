@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["amount", "amount_of_log", "percent", "percent_of_log"]
+__all__ = ["amount", "amount_of_log", "percent", "percent_of_log", "plus_minus"]
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NAMES = {6: "million", 9: "billion", 12: "trillion"}
@@ -31,6 +31,15 @@ def percent_of_log(log_probability: float) -> str:
         return f">{_GAP}99.9{_GAP}%"
     digits = 0 if share == 100.0 else 1 if share >= 9.995 else 2 if share >= 0.0995 else 3
     return f"{share:.{digits}f}{_GAP}%"
+
+
+def plus_minus(error: float | None) -> str:
+    r"""The standard error of a probability, to stand after its per cent; nothing where a number is exact.
+
+    >>> [plus_minus(e).replace("\xa0", " ") for e in (0.0123, 0.0002, None)]
+    [' ± 1.2', ' ± 0.02', '']
+    """
+    return "" if error is None else f" ±{_GAP}{100 * error:.{2 if error < 0.001 else 1}f}"
 
 
 def amount(number: int) -> str:

@@ -1,5 +1,7 @@
 """The contents of a report on a posterior over partitions."""
 
+from typing import Any
+
 import numpy as np
 
 from palmette.array_types import Floats
@@ -8,15 +10,22 @@ from palmette.posterior import PartitionPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.heat_map import MOST_LEAVES, heat_map
-from palmette.report.listing import Leaves, partition_listing
+from palmette.report.listing import Leaves, Listing, partition_listing
 from palmette.report.markup import Html, element, joined
-from palmette.report.numbers import amount, percent
-from palmette.report.summary import Account, account_of, chip, cluster_name, summary
+from palmette.report.numbers import amount, percent, plus_minus
+from palmette.report.summary import account_of, chip, cluster_name, summary
 from palmette.report.trees import level
 
-__all__ = ["partition_contents"]
+__all__ = [
+    "MOST_CARDS",
+    "map_data",
+    "number_table",
+    "partition_contents",
+    "partition_picture",
+    "small_groups",
+]
 
-_MOST_CARDS = 60  # clusters of a partition that are shown
+MOST_CARDS = 60  # clusters of a partition that are shown
 _COUNTED = 20  # leaves up to which the number of clusters is computed on the full trellis, 400 on chosen clusters
 _DRAWS, _DRAWN_LEAVES = 4000, 10_000_000  # at most so many draws, and leaves in all of them
 _HINT = "Point at the map to compare two leaves; choose a cluster to see how it could be split, or joined with others."
@@ -28,76 +37,100 @@ def partition_contents(
     """Summary, co-clustering map, number of clusters, alternatives and data of a posterior over partitions."""
     labels = posterior.labels
     best = [(found.aligned_to(labels), log_prob) for found, log_prob in posterior.best(max(2, n_alternatives))]
-    groups = best[0][0].clusters_by_size()
-    listing = partition_listing(posterior, groups[:_MOST_CARDS], min_probability)
+    first = best[0][0]
+    listing = partition_listing(posterior, first.clusters_by_size()[:MOST_CARDS], min_probability)
     account = account_of(posterior, best, listing, _validity(posterior))
     together = posterior.coclustering() if posterior.n_leaves <= MOST_LEAVES else None
-    pictures = [_groups(found, account) for found, _ in best]
-    order = [leaf for group in groups for leaf in sorted(group)]
+    pictures = [small_groups(found, account.best[0][0]) for found, _ in best]
     return Contents(
         things=account.things,
-        labels=posterior.labels,
+        labels=labels,
         listing=listing,
         summary=summary(account),
         heading="The most probable partition",
-        picture=_picture(posterior, account, groups, order, together, classes),
+        picture=partition_picture(first, listing, together, _numbers(posterior), classes, _HINT),
         alternatives=alternatives(account, pictures, n_alternatives),
-        data={} if together is None else {"order": order, "together": _upper(together)},
+        data=map_data(first, together),
     )
 
 
-def _picture(
-    posterior: PartitionPosterior,
-    account: Account,
-    groups: list[Leaves],
-    order: list[int],
-    together: Floats | None,
-    classes: Classes,
+def partition_picture(
+    best: Partition, listing: Listing, together: Floats | None, numbers: Html, classes: Classes, hint: str
 ) -> Html:
-    body = [_cards(groups, account)]
+    """The clusters of the best partition, the map of pairs if there is one, the number of clusters, and a panel."""
+    groups = best.clusters_by_size()
+    body = [_cards(groups, listing, best.labels)]
     if together is None:
         words = f"There are more than {MOST_LEAVES} leaves, too many for a map of all pairs."
         body.append(element("p", words, class_="aside"))
     else:
         sizes = [len(group) for group in groups]
-        body.append(element("h3", "Who is together with whom"))
-        body.append(element("div", heat_map(together, account.labels, order, sizes, classes), class_="canvas"))
+        picture = heat_map(together, best.labels, _order(best), sizes, classes)
+        body += [element("h3", "Who is together with whom"), element("div", picture, class_="canvas")]
         words = (
             "The stronger the colour, the more probable that two leaves are together; frames are the clusters above. "
             "With the keyboard: Tab to the map, arrows to move."
         )
         body.append(element("p", words, class_="fine"))
-    body += [support_legend(classes), _numbers(posterior)]
-    return element("div", element("div", *body), panel(_HINT), class_="stage")
+    body += [support_legend(classes), numbers]
+    return element("div", element("div", *body), panel(hint), class_="stage")
 
 
-def _cards(groups: list[Leaves], account: Account) -> Html:
-    number_of = account.listing.number_of()
+def map_data(best: Partition, together: Floats | None, errors: Floats | None = None) -> dict[str, Any]:
+    """What the script knows of the map of pairs: the order of leaves, every pair's probability and its error."""
+    if together is None:
+        return {}
+    data: dict[str, Any] = {"order": _order(best), "together": _upper(together)}
+    return data if errors is None else {**data, "together_errors": _upper(errors)}
+
+
+def number_table(shares: Floats, errors: Floats | None = None, note: str | None = None) -> Html:
+    """How probable each number of clusters is, those of 0.05 % and more, with standard errors where there are any."""
+    top = float(shares.max())
+    given = [None] * len(shares) if errors is None else errors.tolist()
+    rows = [_number_row(k, float(shares[k]), given[k], top) for k in np.flatnonzero(shares >= 0.0005).tolist()]
+    head = element("tr", *(element("th", word, scope="col") for word in ("Clusters", "Probability", "")))
+    table = element("table", element("thead", head), element("tbody", joined(rows)), class_="numbers")
+    words = None if note is None else element("p", note, class_="fine")
+    return joined((element("h3", "How many clusters"), table, words))
+
+
+def small_groups(partition: Partition, known: frozenset[Leaves]) -> Html:
+    """The clusters of a partition by name, in which those that are not `known` stand out."""
+    items = [
+        element("li", cluster_name(group, partition.labels), class_=None if group in known else "new")
+        for group in partition.clusters_by_size()[:MOST_CARDS]
+    ]
+    return element("ul", joined(items), class_="groups")
+
+
+def _cards(groups: list[Leaves], listing: Listing, labels: tuple[str, ...]) -> Html:
+    number_of = listing.number_of()
     items = []
-    for number in (number_of[group] for group in groups[:_MOST_CARDS]):
-        row = account.listing.clusters[number]
-        items.append(chip(row, number, account.labels, f"chip cluster {level(row.probability)}"))
-    if len(groups) > _MOST_CARDS:
-        items.append(element("li", f"and {len(groups) - _MOST_CARDS:,} more", class_="aside"))
+    for number in (number_of[group] for group in groups[:MOST_CARDS]):
+        row = listing.clusters[number]
+        items.append(chip(row, number, labels, f"chip cluster {level(row.probability)}"))
+    if len(groups) > MOST_CARDS:
+        items.append(element("li", f"and {len(groups) - MOST_CARDS:,} more", class_="aside"))
     return element("ul", joined(items), class_="chips", aria_label="Clusters of the most probable partition")
+
+
+def _order(best: Partition) -> list[int]:
+    # Leaves as the map shows them: by clusters, large ones first.
+    return [leaf for group in best.clusters_by_size() for leaf in sorted(group)]
 
 
 def _numbers(posterior: PartitionPosterior) -> Html:
     shares, n_draws = _n_clusters(posterior)
-    shown = np.flatnonzero(shares >= 0.0005)
-    top = float(shares.max())
-    rows = [_number_row(int(k), float(shares[k]), top) for k in shown]
-    head = element("tr", *(element("th", word, scope="col") for word in ("Clusters", "Probability", "")))
-    table = element("table", element("thead", head), element("tbody", joined(rows)), class_="numbers")
-    words = f"Shares among {n_draws:,} exact draws: the leaves are too many to compute them."
-    note = element("p", words, class_="fine") if n_draws else None
-    return joined((element("h3", "How many clusters"), table, note))
+    note = f"Shares among {n_draws:,} exact draws: the leaves are too many to compute them."
+    return number_table(shares, note=note if n_draws else None)
 
 
-def _number_row(k: int, share: float, top: float) -> Html:
+def _number_row(k: int, share: float, error: float | None, top: float) -> Html:
     bar = element("rect", x="0", y="2", width=f"{200 * share / top:.1f}", height="10", rx="2")
     picture = element("svg", bar, viewBox="0 0 200 14", class_="bar", aria_hidden="true")
-    return element("tr", element("th", str(k), scope="row"), element("td", percent(share)), element("td", picture))
+    words = percent(share) + plus_minus(error)
+    return element("tr", element("th", str(k), scope="row"), element("td", words), element("td", picture))
 
 
 def _n_clusters(posterior: PartitionPosterior) -> tuple[Floats, int]:
@@ -107,15 +140,6 @@ def _n_clusters(posterior: PartitionPosterior) -> tuple[Floats, int]:
     n_draws = max(100, min(_DRAWS, _DRAWN_LEAVES // posterior.n_leaves))
     counts = [partition.n_clusters for partition in posterior.sample(n_draws, rng=0)]
     return np.bincount(counts) / n_draws, n_draws
-
-
-def _groups(partition: Partition, account: Account) -> Html:
-    known = account.best[0][0]
-    items = [
-        element("li", cluster_name(group, account.labels), class_=None if group in known else "new")
-        for group in partition.clusters_by_size()[:_MOST_CARDS]
-    ]
-    return element("ul", joined(items), class_="groups")
 
 
 def _upper(matrix: Floats) -> list[list[float]]:

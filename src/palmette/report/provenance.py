@@ -15,7 +15,7 @@ from palmette.models.base import Model
 from palmette.posterior import ConditionalClusters, HierarchyPosterior, PartitionPosterior
 from palmette.report.listing import AnyPosterior
 from palmette.report.markup import Html, element, joined
-from palmette.sampling import SampledPosterior
+from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
 
@@ -27,7 +27,7 @@ def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, d
         "Made with": f"palmette {__version__}",
         "Model": _model(model),
         "Parameters": ", ".join(f"{name} = {value}" for name, value in model_parameters(model).items()) or None,
-        "Conditions": posterior.conditions.phrase().strip(" ,") or None,
+        "Conditions": _conditions(posterior),
         **_computed(posterior),
         "Command": None if command is None else element("code", command),
         "Seed": None if seed is None else str(seed),
@@ -91,8 +91,14 @@ def _model(model: Model) -> Html:
     return joined((type(model).__name__, aside))
 
 
+def _conditions(posterior: AnyPosterior) -> str | None:
+    if isinstance(posterior, SampledPartitions):  # chains over partitions take none
+        return None
+    return posterior.conditions.phrase().strip(" ,") or None
+
+
 def _computed(posterior: AnyPosterior) -> dict[str, str | None]:
-    if isinstance(posterior, SampledPosterior):
+    if isinstance(posterior, SampledPosterior | SampledPartitions):
         return {"Chains": str(posterior.verdict), "Sweeps between draws": f"{posterior.sweeps_per_draw:,}"}
     return {
         "Trellis": _trellis(posterior),

@@ -1,28 +1,21 @@
-"""The contents of a report on a sampled posterior over hierarchies: whether its chains agree comes first."""
+"""The contents of reports on sampled posteriors, over hierarchies and over partitions."""
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from palmette.array_types import Floats
-from palmette.hierarchy import Hierarchy
+from palmette.report.chains import sampled_alternatives, sampled_summary
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents
-from palmette.report.hierarchies import hierarchy_picture
-from palmette.report.listing import Leaves, Listing, hierarchy_listing
-from palmette.report.markup import Html, element, joined
-from palmette.report.summary import exchange, kinds, tiles
-from palmette.report.trees import drawn_clusters, small_tree
-from palmette.sampling import SampledPosterior
+from palmette.report.heat_map import MOST_LEAVES
+from palmette.report.hierarchies import hierarchy_picture, small_trees
+from palmette.report.listing import hierarchy_listing, partition_listing
+from palmette.report.partitions import MOST_CARDS, map_data, number_table, partition_picture, small_groups
+from palmette.report.trees import drawn_clusters
+from palmette.sampling import SampledPartitions, SampledPosterior
 
-__all__ = ["sampled_contents"]
+__all__ = ["sampled_hierarchy_contents", "sampled_partition_contents"]
 
-_SMALL = 60  # leaves up to which alternatives are drawn
-_WIDTH, _HEIGHT, _POINTS = 860, 150, 240  # of the picture of chains
-_COLOURS = ("#2f78b7", "#d1701f", "#2f7f5f", "#8a4fa3", "#a04e0c", "#5a6b7a")
+_HINT = "Point at the map to compare two leaves; choose a cluster to see what it could be joined with."
 
 
-def sampled_contents(
+def sampled_hierarchy_contents(
     posterior: SampledPosterior, classes: Classes, n_alternatives: int, min_probability: float
 ) -> Contents:
     """The verdict, the chains, the dendrogram with support, what else was drawn, and data."""
@@ -33,83 +26,41 @@ def sampled_contents(
         drawn["Consensus"] = posterior.consensus().aligned_to(labels)
     shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
     listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
-    for cluster in listing.clusters[: listing.n_rows]:
-        cluster.error = posterior.cluster_probability(cluster.leaves).standard_error
+    clusters = [(frozenset(c for c in found.clusters() if len(c) > 1), value) for found, value in best]
+    pictures = small_trees([found for found, _ in best], clusters[0][0])
+    first = "The best that was drawn."
     return Contents(
         things="hierarchies",
         labels=labels,
         listing=listing,
-        summary=_summary(posterior, listing),
+        summary=sampled_summary(posterior, listing, "hierarchies"),
         heading="The most probable hierarchy that was drawn",
         picture=hierarchy_picture(drawn, listing, classes),
-        alternatives=_alternatives(best, n_alternatives, labels),
+        alternatives=sampled_alternatives(clusters, pictures, n_alternatives, labels, first, "hierarchy"),
         data={},
     )
 
 
-def _summary(posterior: SampledPosterior, listing: Listing) -> Html:
-    verdict = posterior.verdict
-    figures = {
-        "leaves": f"{posterior.n_leaves:,}",
-        f"draws of {verdict.n_chains} chains": f"{verdict.n_chains * verdict.n_draws:,}",
-        "largest R̂": f"{verdict.r_hat:.3f}",
-        "largest standard error": f"{100 * verdict.standard_error:.1f} %",
-    }
-    words = ("In nearly all draws", "In most draws", "Contested")
-    fine = (
-        "These numbers are estimates: shares of hierarchies drawn by Markov chains, each with a standard error, which "
-        "is to be believed if the chains agree. They are given the model and its parameters, of which β is a choice."
+def sampled_partition_contents(
+    posterior: SampledPartitions, classes: Classes, n_alternatives: int, min_probability: float
+) -> Contents:
+    """The verdict, the chains, the clusters with support, who is together with whom, what else was drawn, and data."""
+    labels = posterior.labels
+    best = [(found.aligned_to(labels), value) for found, value in posterior.best(max(1, n_alternatives))]
+    drawn = best[0][0]
+    listing = partition_listing(posterior, drawn.clusters_by_size()[:MOST_CARDS], min_probability)
+    together, errors = posterior.coclustering() if posterior.n_leaves <= MOST_LEAVES else (None, None)
+    clusters = [(frozenset(found.clusters()), value) for found, value in best]
+    pictures = [small_groups(found, clusters[0][0]) for found, _ in best]
+    numbers = number_table(*posterior.n_clusters_probabilities())
+    first = "The best that was drawn."
+    return Contents(
+        things="partitions",
+        labels=labels,
+        listing=listing,
+        summary=sampled_summary(posterior, listing, "partitions"),
+        heading="The most probable partition that was drawn",
+        picture=partition_picture(drawn, listing, together, numbers, classes, _HINT),
+        alternatives=sampled_alternatives(clusters, pictures, n_alternatives, labels, first, "partition"),
+        data=map_data(drawn, together, errors),
     )
-    parts = (tiles(figures), _trust(posterior), _traces(posterior.log_potentials, posterior.sweeps_per_draw))
-    return joined((*parts, kinds(words, listing, posterior.labels), element("p", fine, class_="fine")))
-
-
-def _trust(posterior: SampledPosterior) -> Html:
-    verdict = posterior.verdict
-    if verdict.converged:
-        head = "The chains agree."
-        words = (
-            f"{verdict.n_chains} chains that began far apart say the same, with {verdict.effective_size:,.0f} "
-            "effective draws or more of everything that matters."
-        )
-    else:
-        head = "The chains do not agree: do not rely on these numbers."
-        about = f" They differ most on {'; '.join(verdict.disagreements)}." if verdict.disagreements else ""
-        words = f"They have not run long enough, or each is stuck in a place of its own.{about} Run longer."
-    return element("p", element("strong", head), f" {words}")
-
-
-def _traces(values: Floats, every: int) -> Html:
-    # log φ of each chain, one line each.
-    low, high = float(values.min()), float(values.max())
-    scale = (_HEIGHT - 20) / max(high - low, 1e-12)
-    count = values.shape[1]
-    chosen = np.unique(np.linspace(0, count - 1, min(count, _POINTS)).astype(int))
-    x = 10 + (_WIDTH - 20) * chosen / max(1, count - 1)
-    lines = []
-    for i, chain in enumerate(values):
-        y = _HEIGHT - 10 - (chain[chosen] - low) * scale
-        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
-        colour = _COLOURS[i % len(_COLOURS)]
-        lines.append(element("path", d=path, fill="none", stroke=colour, stroke_width="1", stroke_opacity="0.75"))
-    words = f"log φ of {len(values)} chains over {count * every:,} sweeps, from {low:,.1f} to {high:,.1f}"
-    picture = element("svg", joined(lines), viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=words)
-    caption = f"{words}. Chains that agree cannot be told apart."
-    return joined((element("div", picture, class_="canvas"), element("p", caption, class_="fine")))
-
-
-def _alternatives(best: Sequence[tuple[Hierarchy, float]], n_shown: int, labels: tuple[str, ...]) -> Html:
-    if n_shown < 1:
-        return element("p", "None were asked for.", class_="aside")
-    clusters: list[frozenset[Leaves]] = [frozenset(c for c in found.clusters() if len(c) > 1) for found, _ in best]
-    cards = []
-    for number, (found, value) in enumerate(best[:n_shown]):
-        words = Html("The best that was drawn.")
-        if number:
-            gap = best[0][1] - value
-            words = joined((f"log φ is lower by {gap:.3g}: ", exchange(clusters[0], clusters[number], labels), "."))
-        picture = small_tree(found, clusters[0], f"Hierarchy {number + 1}") if len(labels) <= _SMALL else None
-        head = element("h3", element("span", f"{number + 1}", class_="rank"))
-        cards.append(element("li", head, picture, element("p", words), class_="card"))
-    note = "Of a sampled posterior it is not known how probable a whole hierarchy is; look at single clusters."
-    return joined([element("ol", joined(cards), class_="cards"), element("p", note, class_="fine")])

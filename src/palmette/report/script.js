@@ -101,8 +101,11 @@
   function splitSection(cluster) {
     const title = ofPartition ? "Split in two: both parts are clusters" : "How it is split, given that it occurs";
     const out = [make("h4", "", title)];
-    if (cluster.members.length === 1) return [];
-    if (cluster.splits === null) out.push(make("p", "aside", "Not computed: there are too many splits for a report."));
+    // Chains over partitions know no splits.
+    const unknown = cluster.splits === null && cluster.error !== undefined;
+    if (cluster.members.length === 1 || (ofPartition && unknown)) return [];
+    if (unknown) out.push(make("p", "aside", "No draw has this cluster, so nothing is known of its splits."));
+    else if (cluster.splits === null) out.push(make("p", "aside", "Not computed: there are too many splits for a report."));
     else if (!ofPartition && cluster.members.length === 2) out.push(make("p", "aside", "Two leaves: there is one way only."));
     else if (!cluster.splits.length) out.push(make("p", "aside", "No split has 0.1 % or more."));
     else out.push(splitRivals(cluster));
@@ -179,9 +182,9 @@
 
   function preview(element, x, y) {
     const number = Number(element.dataset.cluster);
-    const { members, probability } = clusters[number];
+    const { members, probability, error } = clusters[number];
     mark(number);
-    showTip(x, y, make("b", "", `${percent(probability)} · ${leaves(members.length)}`), names(members, 24));
+    showTip(x, y, make("b", "", `${percent(probability)}${give(error)} · ${leaves(members.length)}`), names(members, 24));
   }
 
   function endPreview() {
@@ -251,15 +254,16 @@
     const cell = Number(map.dataset.cell);
     const cursor = map.querySelector(".cursor");
     let place = [0, 0];
-    const together = (i, j) => (i === j ? 1 : data.together[Math.min(i, j)][Math.abs(i - j) - 1]);
+    const of = (rows, i, j) => rows?.[Math.min(i, j)][Math.abs(i - j) - 1];
     const show = (row, column, x, y) => {
       place = [row, column];
       cursor.setAttribute("x", column * cell);
       cursor.setAttribute("y", row * cell);
       cursor.setAttribute("visibility", "visible");
       const pair = [data.order[row], data.order[column]];
-      const share = together(...pair);
-      showTip(x, y, make("b", "", row === column ? "one leaf" : `${percent(share)} together`), names(row === column ? [pair[0]] : pair));
+      const single = row === column;
+      const share = () => percent(of(data.together, ...pair)) + give(of(data.together_errors, ...pair));
+      showTip(x, y, make("b", "", single ? "one leaf" : `${share()} together`), names(single ? [pair[0]] : pair));
     };
     const leave = () => { cursor.setAttribute("visibility", "hidden"); hideTip(); };
     const onScreen = (x, y) => new DOMPoint(x, y).matrixTransform(map.getScreenCTM());

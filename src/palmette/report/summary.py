@@ -9,7 +9,7 @@ from palmette.partition import Partition
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.report.listing import Leaves, ListedCluster, Listing
 from palmette.report.markup import Html, element, joined, name
-from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log
+from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
 
 __all__ = ["Account", "account_of", "chip", "cluster_name", "exchange", "kinds", "ratio_to_best", "summary", "tiles"]
 
@@ -190,5 +190,6 @@ def _kind(
 
 def chip(row: ListedCluster, number: int, labels: tuple[str, ...], kind: str) -> Html:
     """A listed cluster by name and probability, as a button in a list."""
-    content = (cluster_name(row.leaves, labels), " ", element("b", percent(row.probability)))
+    share = element("b", percent(row.probability) + plus_minus(row.error))
+    content = (cluster_name(row.leaves, labels), " ", share)
     return element("li", element("button", *content, type="button", class_=kind, data_cluster=str(number)))

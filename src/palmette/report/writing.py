@@ -11,17 +11,18 @@ from palmette.checks import check_integer
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.report.classes import read_classes
 from palmette.report.hierarchies import hierarchy_contents
+from palmette.report.listing import AnyPosterior
 from palmette.report.page import page
 from palmette.report.partitions import partition_contents
 from palmette.report.provenance import provenance
-from palmette.report.sampled import sampled_contents
-from palmette.sampling import SampledPosterior
+from palmette.report.sampled import sampled_hierarchy_contents, sampled_partition_contents
+from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = ["write"]
 
 
 def write(
-    posterior: HierarchyPosterior | PartitionPosterior | SampledPosterior,
+    posterior: HierarchyPosterior | PartitionPosterior | SampledPosterior | SampledPartitions,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -38,20 +39,25 @@ def write(
     of them, a table of all clusters of at least `min_probability` (400 at most), the `n_alternatives` best ones side by
     side, and where the numbers come from. The same input gives the same bytes.
 
-    Of a `SampledPosterior` it opens with whether the chains agree, and shows them.
+    Of a `SampledPosterior`, and of `SampledPartitions`, it opens with whether the chains agree, and shows them.
 
     `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
     `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
     Returns the path. Raises `ImpossibleData` if everything has probability zero.
     """
-    if not isinstance(posterior, HierarchyPosterior | PartitionPosterior | SampledPosterior):
-        raise TypeError(f"expected a HierarchyPosterior, a PartitionPosterior or a SampledPosterior, not {posterior!r}")
+    if not isinstance(posterior, AnyPosterior):
+        raise TypeError(
+            "expected a HierarchyPosterior or a PartitionPosterior, a SampledPosterior or SampledPartitions, "
+            f"not {posterior!r}"
+        )
     marks = read_classes(classes, posterior.labels)
     n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
     least = _check_probability(min_probability)
     origin = provenance(posterior, seed, command, data)
     if isinstance(posterior, SampledPosterior):
-        contents = sampled_contents(posterior, marks, n_alternatives, least)
+        contents = sampled_hierarchy_contents(posterior, marks, n_alternatives, least)
+    elif isinstance(posterior, SampledPartitions):
+        contents = sampled_partition_contents(posterior, marks, n_alternatives, least)
     elif isinstance(posterior, HierarchyPosterior):
         contents = hierarchy_contents(posterior, marks, n_alternatives, least)
     else:

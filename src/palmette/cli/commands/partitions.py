@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli.options import answer_options, output_options, posterior_options
+from palmette.cli.options import answer_options, beyond_options, output_options, posterior_options
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import PartitionAnswers, check_answers
 from palmette.cli.telling.exactness import infer_partitions
 from palmette.cli.telling.files import Files
+from palmette.cli.telling.sampled import SampledPartitionAnswers
 from palmette.cli.telling.summary import in_numbers
 
 __all__ = ["partitions"]
@@ -36,16 +37,16 @@ __all__ = ["partitions"]
         help="normal: variance within clusters that is expected.",
     ),
 )
+@beyond_options
 @answer_options
-@click.option(
-    "--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Exact draws, for --json."
-)
+@click.option("--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Draws, for --json.")
 @output_options("table", "membership", "plot", "report")
 def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
     """The posterior over the partitions of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
 
     Every partition gets a probability from a model; what is printed are sums over all of them, exactly, up to some
-    twenty leaves. Beyond, they are over the partitions into clusters of a few good hierarchies.
+    twenty leaves. Beyond, partitions are drawn by Markov chains: every probability has an error, and the first lines
+    say whether the chains agree.
 
     \b
     correlation         similarity minus its mean: attraction within clusters, repulsion between them
@@ -70,7 +71,13 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
     posterior = infer_partitions(made, likeness, options, options["n_clusters"])
     found_beta = getattr(posterior.model, "beta", None)
     extra = {"model": {"name": model, "beta": found_beta}}
-    lines = _lines(problem, posterior, words + ("" if found_beta is None else f", β = {found_beta:.6g}"))
+    words += "" if found_beta is None else f", β = {found_beta:.6g}"
+    if isinstance(posterior, pal.sampling.SampledPartitions):
+        told = (problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}.")
+        sampled = SampledPartitionAnswers(posterior, problem.leaves, files, options)
+        sampled.tell("partitions", file, as_json, extra, told)
+        return
+    lines = _lines(problem, posterior, words)
     PartitionAnswers(posterior, problem.leaves, files, options).tell("partitions", file, as_json, extra, lines)
 
 

@@ -15,7 +15,7 @@ from palmette.cli.reading.columns import Leaves
 from palmette.cli.telling import results, summary
 from palmette.cli.telling.files import Files, with_support
 
-__all__ = ["HierarchyAnswers", "PartitionAnswers", "check_answers"]
+__all__ = ["Answers", "HierarchyAnswers", "PartitionAnswers", "check_answers"]
 
 
 def check_answers(options: dict[str, Any]) -> None:

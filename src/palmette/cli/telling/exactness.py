@@ -27,11 +27,8 @@ def infer_hierarchies(
     model: Any, likeness: Floats, options: dict[str, Any]
 ) -> pal.HierarchyPosterior | pal.sampling.SampledPosterior:
     """The posterior over all hierarchies, sampled, or over those of a trellis that is grown around good ones."""
-    chains = {name: options[name] for name in ("beyond", "seconds", "sweeps")}
-    limit = f"{options['seconds']:g} seconds" if options["sweeps"] is None else f"{options['sweeps']:,} sweeps"
-    sampled = f"Markov chains for {limit} at most"
-    instead = sampled if options["beyond"] == "sampled" else "a sparse trellis of chosen clusters"
-    posterior: Any = _infer(model, likeness, options, instead, **chains)
+    instead = _chains(options) if options["beyond"] == "sampled" else "a sparse trellis of chosen clusters"
+    posterior: Any = _infer(model, likeness, options, instead)
     if isinstance(posterior, pal.sampling.SampledPosterior):
         return posterior
     if posterior.trellis is not None:
@@ -46,11 +43,11 @@ def infer_hierarchies(
 
 def infer_partitions(
     model: Any, likeness: Floats, options: dict[str, Any], n_clusters: int | None = None
-) -> pal.PartitionPosterior:
-    """The posterior over all partitions, or over those into clusters of a few good hierarchies."""
-    posterior: pal.PartitionPosterior = _infer(
-        model, likeness, options, "partitions into chosen clusters", n_clusters=n_clusters, beyond="sparse"
-    )
+) -> pal.PartitionPosterior | pal.sampling.SampledPartitions:
+    """The posterior over all partitions, sampled, or over those into clusters of a few good hierarchies."""
+    posterior: Any = _infer(model, likeness, options, _instead(options, n_clusters), n_clusters=n_clusters)
+    if isinstance(posterior, pal.sampling.SampledPartitions):
+        return posterior
     if (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
         note(
@@ -58,7 +55,23 @@ def infer_partitions(
             "partition is made of them, and too sure of themselves where the hierarchies are in doubt.",
             options["quiet"],
         )
-    return posterior
+    found: pal.PartitionPosterior = posterior
+    return found
+
+
+def _chains(options: dict[str, Any]) -> str:
+    limit = f"{options['seconds']:g} seconds" if options["sweeps"] is None else f"{options['sweeps']:,} sweeps"
+    return f"Markov chains for {limit} at most"
+
+
+def _instead(options: dict[str, Any], n_clusters: int | None) -> str:
+    # What partitions that are too many are replaced by; chains are over all of them, at the β that is given.
+    chosen = "partitions into chosen clusters"
+    if options["beyond"] == "sparse":
+        return chosen
+    given = {"--perplexity": options["perplexity"], "--clusters": n_clusters}
+    name = next((name for name, value in given.items() if value is not None), None)
+    return _chains(options) if name is None else f"{chosen}, since with {name} they are not sampled"
 
 
 def _infer(model: Any, likeness: Floats, options: dict[str, Any], instead: str, **more: Any) -> Any:
@@ -68,7 +81,8 @@ def _infer(model: Any, likeness: Floats, options: dict[str, Any], instead: str, 
         reason = f"{n:,} leaves are more than the {most} up to which everything is summed over"
         note(f"{reason}; going on with {instead}.", options["quiet"])
     given = pal.similarity.linkages(likeness, model.labels)
-    limits = {name: options[name] for name in ("exact_leaves", "max_memory", "perplexity")}
+    names = ("exact_leaves", "max_memory", "perplexity", "beyond", "seconds", "sweeps")
+    limits = {name: options[name] for name in names}
     shown = progress(options["quiet"])
     posterior = pal.search.posterior(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
     if n <= most and not posterior.is_exact:

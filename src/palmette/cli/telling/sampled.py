@@ -1,30 +1,24 @@
-"""A sampled posterior over hierarchies, told to a person, to a program and to files: every number with its error."""
+"""Sampled posteriors, told to a person, to a program and to files: every number with its error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from palmette.cli.telling import results, summary
-from palmette.cli.telling.answers import HierarchyAnswers
+from palmette.cli.telling.answers import Answers, HierarchyAnswers, PartitionAnswers
 from palmette.cli.telling.files import with_support
 
-__all__ = ["SampledAnswers"]
+__all__ = ["SampledAnswers", "SampledPartitionAnswers"]
 
 
-class SampledAnswers(HierarchyAnswers):
-    """The questions that a sampled posterior is asked. It has no log Z, so whole hierarchies have no probability."""
+class _FromChains(Answers):
+    """The questions that chains are asked. They have no log Z, so whole clusterings have no probability."""
 
-    best_title = "The most probable hierarchy that was drawn"
-    several = None
+    several: ClassVar[str | None] = None
     columns = ("members", "size", "probability", "standard_error")
-
-    @cached_property
-    def best(self) -> list[tuple[Any, Any]]:
-        """The most probable hierarchies that were drawn, with support."""
-        return [(with_support(h, self.posterior), None) for h, _ in self.posterior.best(self.options["best"])]
 
     def _numbers(self) -> dict[str, Any]:
         verdict = self.posterior.verdict
@@ -39,9 +33,35 @@ class SampledAnswers(HierarchyAnswers):
         return [{**row, "standard_error": own.standard_error} for row, own in zip(rows, self.clusters, strict=True)]
 
     def _drawn(self) -> Iterable[tuple[Any, Any]]:
-        return ((hierarchy, None) for hierarchy in self.draws())
+        return ((found, None) for found in self.draws())
 
     def _say_clusters(self, title: str) -> None:
         summary.say_clusters(f"{title}; ± one standard error", self.clusters)
         if not self.posterior.verdict.converged:
             summary.facts("", "The chains do not agree: do not rely on these numbers. Run longer (--seconds).")
+
+
+class SampledAnswers(_FromChains, HierarchyAnswers):
+    """The questions that a sampled posterior over hierarchies is asked."""
+
+    best_title = "The most probable hierarchy that was drawn"
+
+    @cached_property
+    def best(self) -> list[tuple[Any, Any]]:
+        """The most probable hierarchies that were drawn, with support."""
+        return [(with_support(h, self.posterior), None) for h, _ in self.posterior.best(self.options["best"])]
+
+
+class SampledPartitionAnswers(_FromChains, PartitionAnswers):
+    """The questions that a sampled posterior over partitions is asked."""
+
+    best_title = "The most probable partition that was drawn"
+
+    @cached_property
+    def best(self) -> list[tuple[Any, Any]]:
+        """The most probable partitions that were drawn."""
+        return [(partition, None) for partition, _ in self.posterior.best(self.options["best"])]
+
+    def _own_shares(self) -> dict[str, Any]:
+        values, errors = self.posterior.n_clusters_probabilities()
+        return {"n_clusters_probabilities": values.tolist(), "n_clusters_errors": errors.tolist()}

@@ -77,13 +77,18 @@ def say_clusters(title: str, rows: Sequence[Any]) -> None:
     """The most probable clusters, with bars."""
     click.echo(f"\n{title}")
     for row in rows[:_SHOWN]:
-        error = f" ± {row.standard_error:.3f}" if hasattr(row, "standard_error") else ""
+        error = _error(row)
         members = cluster_text(row.members, _width() - 30 - len(error))
         click.echo(f"  {row.probability:.3f}{error}  {bar(row.probability)}  {members}")
     if len(rows) > _SHOWN:
         click.echo(f"  … and {len(rows) - _SHOWN:,} more (--table writes all of them)")
     if not rows:
         click.echo("  none is that probable; --min-probability sets the limit")
+
+
+def _error(found: Any) -> str:
+    # Of an estimate, or of a row of a table that has errors.
+    return f" ± {found.standard_error:.3f}" if hasattr(found, "standard_error") else ""
 
 
 def say_alternatives(title: str, best: Sequence[tuple[Any, float]]) -> None:
@@ -108,8 +113,10 @@ def say_partition(title: str, partition: pal.Partition, posterior: Any, classes:
     clusters = partition.clusters_by_size()
     for cluster in clusters[:40]:
         kinds = sorted({classes[leaf] for leaf in cluster}) if classes else []
-        named, probability = _named(partition, cluster, _width() - 30), posterior.cluster_probability(cluster)
-        click.echo(f"  {probability:.3f}  {named}{'  [' + ', '.join(kinds) + ']' if kinds else ''}")
+        probability = posterior.cluster_probability(cluster)
+        error = _error(probability)
+        named = _named(partition, cluster, _width() - 30 - len(error))
+        click.echo(f"  {float(probability):.3f}{error}  {named}{'  [' + ', '.join(kinds) + ']' if kinds else ''}")
     if len(clusters) > 40:
         click.echo(f"  … and {len(clusters) - 40:,} more (--membership writes all of them)")
 
@@ -121,12 +128,15 @@ def say_clusters_of(title: str, partition: pal.Partition) -> None:
         click.echo(f"  {_named(partition, cluster, _width() - 10)}")
 
 
-def say_how_many(posterior: pal.PartitionPosterior) -> None:
+def say_how_many(posterior: pal.PartitionPosterior | pal.sampling.SampledPartitions) -> None:
     """How many clusters there are."""
     click.echo("\nHow many clusters?")
-    for k, probability in enumerate(posterior.n_clusters_probabilities()):
+    found = posterior.n_clusters_probabilities()
+    shares, errors = found if isinstance(found, pal.sampling.Estimates) else (found, None)
+    for k, probability in enumerate(shares.tolist()):
         if probability >= 0.01:
-            click.echo(f"  {k:>3}  {probability:.3f}  {bar(float(probability))}")
+            error = "" if errors is None else f" ± {errors[k]:.3f}"
+            click.echo(f"  {k:>3}  {probability:.3f}{error}  {bar(probability)}")
 
 
 def say_files(written: Sequence[str]) -> None:
