@@ -136,7 +136,7 @@ def run_many(given: Any) -> str:
     model = pal.models.Correlation(samples.affinity, given.beta, labels=samples.names)
     steps = figure8_grown.grow(model, list(figure8_grown.starts(samples, model).values()), given.shares)
     common.save(draw_one(samples, steps[-1]), given.out / "figure8_grown.png")
-    return f"Grown sparse trellis\n{figure8_grown.report(samples, model, steps, given.draws, given.seed)}"
+    return f"Grown sparse trellis\n{figure8_grown.report(samples, model, steps, given.sweeps, given.seed)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -148,8 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--each", type=int, default=MANY, help=f"samples of a group, larger study (default: {MANY})")
     add("--shares", type=float, nargs="+", default=SHARES, help="min_share of growing, one after another")
     add("--choices", type=int, default=100, help="choices of the few samples to compare searches on; 0: none")
-    add("--draws", type=int, default=1000, help="importance samples for what is not covered; 0: none")
-    add("--seed", type=int, default=0, help="of the choice of samples and of the draws (default: 0)")
+    add("--sweeps", type=int, default=6400, help="of the chains that tell what is not covered (default: 6400); 0: none")
+    add("--seed", type=int, default=0, help="of the choice of samples and of the chains (default: 0)")
     given = command.parse_args(arguments)
     if given.beta is None:
         given.beta = BETA_WORDS if given.data is None else BETA

@@ -111,7 +111,7 @@ def halves(samples: Samples, model: pal.models.Correlation, hierarchy: pal.Hiera
 # Words.
 
 
-def report(samples: Samples, model: pal.models.Correlation, steps: Sequence[Step], draws: int, seed: int) -> str:
+def report(samples: Samples, model: pal.models.Correlation, steps: Sequence[Step], sweeps: int, seed: int) -> str:
     """What growing found, and what is known of what it has not found."""
     known = halves(samples, model, steps[-1].best)
     begin = [["start", "cost"], *([name, f"{cost(model, h):.4f}"] for name, h in starts(samples, model).items())]
@@ -120,19 +120,18 @@ def report(samples: Samples, model: pal.models.Correlation, steps: Sequence[Step
         ("leaves", str(len(samples.names))),
         ("beta", f"{model.beta:g}"),
         ("ties", f"{common.n_tied(steps[-1].posterior)} of the 1000 best have the log potential of the best"),
-        ("uncovered", report_uncovered(steps[0], draws, seed)),
+        ("uncovered", report_uncovered(steps[-1], sweeps, seed)),
         ("first split", report_halves(known, steps[-1])),
     ]
     tables = [common.columns(begin), report_steps(model, steps, known), report_support(steps, known)]
     return "\n".join([common.facts(words), *tables])
 
 
-def report_uncovered(step: Step, draws: int, seed: int) -> str:
+def report_uncovered(step: Step, sweeps: int, seed: int) -> str:
     """`pal.search.uncovered` of a trellis, with its standard error."""
-    if draws < 1:
+    if sweeps < 1:
         return "not asked for"
-    wide = {"min_share": step.min_share, "max_clusters": step.trellis.n_clusters}
-    found = pal.search.uncovered(step.posterior, n_draws=draws, rng=seed, **wide)
+    found = pal.search.uncovered(step.posterior, sweeps=sweeps, rng=seed)
     error = "" if found.kind == "exact" else f", standard error {found.standard_error:.2g}"
     where = f"the trellis of min_share {step.min_share:g}"
     return f"{found.value:.6f} of the posterior over all hierarchies is not in {where} ({found.kind}{error})"

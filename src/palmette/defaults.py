@@ -50,8 +50,6 @@ class Defaults:
     fitted_sweeps: int = 400
     #: Share of the posterior from which on a cluster is added to a sparse trellis.
     min_share: float = 1e-4
-    #: The same for the trellis that `search.uncovered` compares with, which has to be the wider one.
-    uncovered_share: float = 1e-6
     #: The same for a clusterer, for the same reason as `fitted_leaves`.
     fitted_share: float = 1e-2
     #: Clusters of a sparse trellis that is grown on the way to an answer: some ten seconds.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 
 import palmette as pal
+from palmette.defaults import Defaults
 
 LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
 WORLDS = ("worlds.csv", "--class", "kind")
@@ -212,6 +214,18 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
     missed = -math.expm1(sparse["log_partition"] - full["log_partition"])
     assert sparse["missed"]["value"] == pytest.approx(missed, abs=1e-9)
     assert sparse["best"][0]["newick"].count("(") == 11
+
+
+def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
+    monkeypatch.setattr("palmette.search.coverage.DEFAULTS", Defaults(exact_leaves=8))
+    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps", 1600)
+    code, out, _ = run(*words)
+    assert code == 0
+    assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
+    sparse, full = as_json(*words), as_json("hierarchies", *WORLDS)
+    missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
+    assert missed["kind"] == "estimate"
+    assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
 
 
 def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json, folder):

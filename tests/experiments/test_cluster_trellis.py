@@ -106,7 +106,7 @@ def test_subtypes_without_data(load, tmp_path, capsys):
 
 def test_subtypes_of_a_table(load, tmp_path, capsys):
     table = write_table(tmp_path / "table.csv")
-    options = ["--data", table, "--each", 6, "--shares", "0.02", "--draws", 20, "--seed", 1, "--choices", 3]
+    options = ["--data", table, "--each", 6, "--shares", "0.02", "--sweeps", 800, "--seed", 1, "--choices", 3]
     text, files = call(load("figure8"), tmp_path / "out", capsys, *options)
     assert files == {"figure8.png", "figure8_grown.png", "figure8.txt"}
     assert "leaves   8;" in text

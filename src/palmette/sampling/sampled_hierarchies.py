@@ -25,6 +25,7 @@ from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import Table, likeliest
 from palmette.sampling.annealed import anneal_hierarchies
+from palmette.sampling.by_trellis import log_partition_by
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
 from palmette.sampling.pairs import expected_lca
@@ -255,7 +256,28 @@ class SampledPosterior(Sampled[SplitModel]):
         """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, only i."""
         return expected_lca(self._rows, depth=True)
 
-    # Other posteriors.
+    # Trellises, and other posteriors.
+
+    def share_in(self, trellis: SparseTrellis) -> Estimate:
+        """The probability that a hierarchy is made of splits of `trellis`: what a posterior on it covers."""
+        own, other = self._seen.trellis, trellis.aligned_to(self.labels)
+        number = other.find_words(own.words)
+        there = other.find_splits(number[own.parent], number[own.left]) >= 0
+        inside = np.asarray(there[self._seen.splits].all(axis=2))
+        share = self._share_of(inside)
+        if self.verdict.converged or self.n_chains < 2:
+            return share
+        # Whoever is told this share, or the log Z made of it, may never see the verdict.
+        spread = float(inside.mean(axis=1).std(ddof=1))
+        return Estimate(share.value, "estimate", max(share.standard_error, spread))
+
+    def log_partition_by(self, sparse: HierarchyPosterior) -> Estimate:
+        """log Z over all hierarchies = log Z on a sparse trellis − log P(a hierarchy is in it).
+
+        `sparse` has the same model and conditions. If its trellis holds some percent of the posterior, this is far more
+        precise than `log_partition`; if it holds too little to be told from nothing, a ValueError says so.
+        """
+        return log_partition_by(self, sparse)
 
     def kl(self, other: SampledPosterior, most: int = 1000) -> Estimate:
         """KL(self ‖ other) = E[log φ − log φ′] + log Z′ − log Z over the draws of this one, in nats.

@@ -11,12 +11,11 @@ import palmette as pal
 from palmette.cli.options import answer_options, beyond_options, draws_option, output_options, posterior_options
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import infer_hierarchies, note
+from palmette.cli.telling.exactness import infer_hierarchies, note, progress
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
-from palmette.defaults import DEFAULTS
 
 __all__ = ["hierarchies"]
 
@@ -70,7 +69,7 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
         return
     if not (posterior.is_exact or options["coverage"]):
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
-    missed = _missed(posterior, options["seed"]) if options["coverage"] else None
+    missed = _missed(posterior, options) if options["coverage"] else None
     extra["missed"] = None if missed is None else vars(missed)
     lines = _lines(problem, posterior, words, missed)
     HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
@@ -88,10 +87,9 @@ def _model(problem: Problem, beta: float) -> tuple[Any, Any, str]:
     return pal.models.Dasgupta(problem.similarity, beta, labels=problem.labels), problem.similarity, ""
 
 
-def _missed(posterior: pal.HierarchyPosterior, seed: int) -> pal.Estimate:
-    chosen, most = posterior.trellis, DEFAULTS.max_clusters
-    most = most if chosen is None else min(most, 2 * chosen.n_clusters)
-    return pal.search.uncovered(posterior, rng=seed, n_draws=200, max_clusters=most)
+def _missed(posterior: pal.HierarchyPosterior, options: dict[str, Any]) -> pal.Estimate:
+    limits = {name: options[name] for name in ("seconds", "sweeps")}
+    return pal.search.uncovered(posterior, rng=options["seed"], progress=progress(options["quiet"]), **limits)
 
 
 def _lines(problem: Problem, posterior: Any, model: str, missed: pal.Estimate | None) -> Iterator[str]:
@@ -99,5 +97,6 @@ def _lines(problem: Problem, posterior: Any, model: str, missed: pal.Estimate | 
     yield f"Model: {model}"
     yield in_numbers(posterior, "hierarchies")
     if missed is not None:
-        about = "exactly" if missed.kind == "exact" else "at least about"
-        yield f"The trellis misses {about} {percent(missed.value)} of the posterior over all hierarchies."
+        exact, error = missed.kind == "exact", percent(missed.standard_error)
+        much = f"exactly {percent(missed.value)}" if exact else f"{percent(missed.value)} (± {error})"
+        yield f"The trellis misses {much} of the posterior over all hierarchies."
