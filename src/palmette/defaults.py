@@ -46,8 +46,8 @@ class Defaults:
     fitted_leaves: int = 16
     #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.
     seconds: float = 60.0
-    #: Sweeps of each chain of a clusterer.
-    fitted_sweeps: int = 400
+    #: Sweeps of each chain of a clusterer, for the same reason as `fitted_leaves`.
+    fitted_sweeps: int = 100
     #: Share of the posterior from which on a cluster is added to a sparse trellis.
     min_share: float = 1e-4
     #: The same for a clusterer, for the same reason as `fitted_leaves`.

@@ -81,7 +81,7 @@ def test_diagnostics_are_those_of_the_verdict(agreeing, disagreeing):
         assert r_hat == sorted(r_hat, reverse=True)
         assert r_hat[0] <= post.verdict.r_hat
         assert min(row.effective_size for row in rows) >= post.verdict.effective_size
-        assert (r_hat[0] > Verdict.largest_r_hat) == (not post.verdict.converged)
+        assert (r_hat[0] > Verdict.largest_r_hat) == (not post.verdict.agree)
         for row in rows[:10]:
             estimate = post.cluster_probability(row.members)
             assert (row.probability, row.standard_error) == (estimate.value, estimate.standard_error)
@@ -123,7 +123,7 @@ def test_every_chain_has_its_draws_and_its_means(agreeing):
         assert len(line.get_ydata()) == 40
         assert np.mean(line.get_ydata()) == pytest.approx(chain.mean(), abs=0.05)
     assert legend(ax) == ["chain 1", "chain 2", "chain 3", "chain 4"]
-    assert ax.get_title(loc="left").startswith("converged: R̂ up to 1.0")
+    assert ax.get_title(loc="left").startswith("chains agree: R̂ up to 1.0")
 
 
 def sorted_by_width(ax):
@@ -159,7 +159,7 @@ def test_where_chains_agree_all_dots_are_grey_and_near_the_diagonal(agreeing):
     assert words(ax) == []
     assert legend(ax) == ["R̂ up to 1.02"]
     first, second = ax.get_title(loc="left").splitlines()
-    assert first.startswith("converged")
+    assert first.startswith("chains agree")
     assert second == f"chains disagree on none of {len(agreeing.cluster_diagnostics())} clusters"
 
 

@@ -305,7 +305,7 @@ def test_hostile_labels_stay_names_also_where_chains_name_them(tmp_path):
     samplers = pal.sampling.sample_hierarchies, pal.sampling.sample_partitions
     for model, sample in zip(hostile_models(labels), samplers, strict=True):
         sampled = sample(model, seconds=None, sweeps=16)
-        assert not sampled.verdict.converged
+        assert not sampled.verdict.agree
         page = Page(report.write(sampled, tmp_path / "out.html", classes=labels))
         assert page.data["labels"] == labels
         assert not any(tag in ("img", "iframe", "object", "embed", "base", "form") for tag, _ in page.elements)

@@ -1,5 +1,7 @@
 """Chains of hierarchies: right within their errors, the same however they are run, and honest when they are not."""
 
+import pickle
+
 import numpy as np
 import pytest
 from cases import Tilted
@@ -8,6 +10,7 @@ from sampling_cases import EXACT, MODEL, rows_and_columns, z_scores
 import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import sample_hierarchies
+from palmette.sampling.chains import Chains
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +20,7 @@ def post():
 
 def test_every_probability_is_right_within_its_error(post):
     assert post.verdict.converged
+    assert str(post.verdict).startswith("converged; 4 chains")
     assert post.verdict.standard_error <= 0.006
     z = z_scores(post, EXACT)
     assert len(z) > 20
@@ -98,6 +102,34 @@ def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
         sample_hierarchies(MODEL.with_beta(2.0), seconds=None, sweeps=20, checkpoint=place)
 
 
+def test_an_interrupt_gives_what_is_there(monkeypatch):
+    advance = Chains.advance
+
+    def interrupted(self, target, *rest):
+        advance(self, min(target, 60), *rest)
+        if target > 60:
+            raise KeyboardInterrupt
+        return True
+
+    whole = sample_hierarchies(MODEL, seconds=None, sweeps=300, precision=1e-9)
+    monkeypatch.setattr(Chains, "advance", interrupted)
+    some = sample_hierarchies(MODEL, seconds=None, sweeps=300, precision=1e-9)
+    assert some.n_kept == 60
+    monkeypatch.undo()
+    again = some.resume(seconds=None, sweeps=240, precision=1e-9)
+    assert whole.trees.parents.tobytes() == again.trees.parents.tobytes()
+
+
+def test_a_pickled_posterior_goes_on_where_it_was():
+    whole = sample_hierarchies(MODEL, seconds=None, sweeps=100, precision=1e-9)
+    part = sample_hierarchies(MODEL, seconds=None, sweeps=40, precision=1e-9)
+    copied = pickle.loads(pickle.dumps(part))
+    assert copied.map() == part.map()
+    assert str(copied.verdict) == str(part.verdict)
+    again = copied.resume(seconds=None, sweeps=60, precision=1e-9)
+    assert whole.trees.parents.tobytes() == again.trees.parents.tobytes()
+
+
 def test_old_draws_are_thinned_out_when_there_is_no_more_room(monkeypatch):
     whole = sample_hierarchies(MODEL, seconds=None, sweeps=100, precision=1e-9)
     monkeypatch.setattr("palmette.sampling.chains._ROOM", 32)
@@ -111,10 +143,10 @@ def test_old_draws_are_thinned_out_when_there_is_no_more_room(monkeypatch):
 def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(beta, sweeps):
     post = sample_hierarchies(rows_and_columns(beta), seconds=None, sweeps=sweeps, n_chains=5, precision=0.01)
     row, column = (float(post.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
-    assert not post.verdict.converged or abs(row - column) < 0.1
-    if not post.verdict.converged:
+    assert not post.verdict.agree or abs(row - column) < 0.1
+    if not post.verdict.agree:
         assert "disagree on {" in str(post.verdict)
-    assert post.verdict.converged == (beta < 1.0)
+    assert post.verdict.agree == (beta < 1.0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

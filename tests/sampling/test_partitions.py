@@ -56,7 +56,7 @@ def test_every_probability_is_right_within_its_error(name):
     model = MODELS[name]
     exact = pal.PartitionPosterior(model, progress=False)
     sampled = sample_partitions(model, seconds=None, precision=0.008)
-    assert sampled.verdict.converged
+    assert sampled.verdict.agree
     assert sampled.verdict.standard_error <= 0.008
     assert np.isfinite(sampled.log_potentials).all()
     rows = [(row, exact.cluster_probability(row.members)) for row in sampled.cluster_probabilities(0.0)]
@@ -173,10 +173,10 @@ def rows_and_columns(beta):
 def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(beta, sweeps):
     post = sample_partitions(rows_and_columns(beta), seconds=None, sweeps=sweeps, n_chains=6, precision=0.01)
     row, column = (float(post.together_probability(part)) for part in ([0, 1], [0, 4]))
-    assert not post.verdict.converged or abs(row - column) < 0.1
-    if not post.verdict.converged:
+    assert not post.verdict.agree or abs(row - column) < 0.1
+    if not post.verdict.agree:
         assert "disagree on whether {" in str(post.verdict)
-    assert post.verdict.converged == (beta < 10.0)
+    assert post.verdict.agree == (beta < 10.0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -14,7 +14,7 @@ from palmette.sampling.tempering import TemperedChains, rung_tempers
 def test_the_last_rung_is_the_posterior():
     post = sample_hierarchies(MODEL, seconds=None, precision=0.01, n_rungs=4)
     z = z_scores(post, EXACT)
-    assert post.verdict.converged
+    assert post.verdict.agree
     assert np.abs(z).max() < 4.5
     assert 0.4 < np.sqrt((z**2).mean()) < 1.6
 
@@ -22,7 +22,7 @@ def test_the_last_rung_is_the_posterior():
 def test_rungs_find_both_of_two_far_apart_answers():
     model = rows_and_columns(1.0)
     frozen = sample_hierarchies(model, seconds=None, sweeps=400, n_chains=5)
-    assert not frozen.verdict.converged
+    assert not frozen.verdict.agree
     post = sample_hierarchies(model, seconds=None, sweeps=1600, n_rungs=16, precision=0.03)
     row, column = (post.cluster_probability(part) for part in (range(4), range(0, 16, 4)))
     assert post.verdict.r_hat < 1.1

@@ -46,7 +46,7 @@ def chain_colours(n_chains: int) -> list[str]:
 
 def legend_and_verdict(ax: Axes, handles: Sequence[Any], verdict: Verdict, *more: str) -> None:
     """Above the Axes, at the left, a legend, and over it whether the chains have converged, and `more` lines."""
-    word = "converged" if verdict.converged else "not converged"
+    word = "converged" if verdict.converged else "chains agree" if verdict.agree else "not converged"
     r_hat = "∞" if np.isinf(verdict.r_hat) else f"{verdict.r_hat:.3f}"
     text = f"{word}: R̂ up to {r_hat}, {verdict.effective_size:,.0f} effective draws or more"
     shown = handles if verdict.n_chains <= _MOST_NAMED else []

@@ -64,12 +64,14 @@ def _figures(verdict: Verdict, n_leaves: int) -> Html:
 
 
 def _trust(verdict: Verdict) -> Html:
-    if verdict.converged:
+    if verdict.agree:
         head = "The chains agree."
         words = (
             f"{verdict.n_chains} chains that began far apart say the same, with {verdict.effective_size:,.0f} "
             "effective draws or more of everything that matters."
         )
+        if not verdict.converged:
+            words += " Errors are still large: run longer for more digits."
     else:
         head = "The chains do not agree: do not rely on these numbers."
         about = f" They differ most on {'; '.join(verdict.disagreements)}." if verdict.disagreements else ""

@@ -136,7 +136,7 @@ def _split(clusters: Sequence[ListedCluster], posterior: Splitting) -> None:
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
         cost = 1 << (len(cluster.leaves) - 1) if posterior.is_exact else 1
-        if cost <= purse:
+        if cost <= purse and cluster.probability > 0.0:
             purse -= cost
             cluster.splits = _rival_splits(posterior, cluster.leaves)
 

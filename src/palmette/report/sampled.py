@@ -21,20 +21,20 @@ def sampled_hierarchy_contents(
     """The verdict, the chains, the dendrogram with support, what else was drawn, and data."""
     labels = posterior.labels
     best = [(found.aligned_to(labels), value) for found, value in posterior.best(max(1, n_alternatives))]
-    drawn = {"Best that was drawn": best[0][0]}
+    drawn = {"Best that was found": best[0][0]}
     if posterior.n_leaves > 2:
         drawn["Consensus"] = posterior.consensus().aligned_to(labels)
     shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
     listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
     clusters = [(frozenset(c for c in found.clusters() if len(c) > 1), value) for found, value in best]
     pictures = small_trees([found for found, _ in best], clusters[0][0])
-    first = "The best that was drawn."
+    first = "The best that was found."
     return Contents(
         things="hierarchies",
         labels=labels,
         listing=listing,
         summary=sampled_summary(posterior, listing, "hierarchies"),
-        heading="The most probable hierarchy that was drawn",
+        heading="The most probable hierarchy that was found",
         picture=hierarchy_picture(drawn, listing, classes),
         alternatives=sampled_alternatives(clusters, pictures, n_alternatives, labels, first, "hierarchy"),
         data={},

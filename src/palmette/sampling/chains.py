@@ -130,18 +130,32 @@ class Chains:
         self._values[:, :half] = self._values[:, 1::2]
         self.every *= 2
 
-    def save(self, path: str | os.PathLike[str], about: str) -> None:
-        """Write all of it to a file, beside an older one until it is whole."""
-        arrays: dict[str, npt.NDArray[Any]] = {"about": np.array(about), "every": np.array(self.every)}
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that is needed to go on."""
         known = int(self.sweeps.max()) // self.every  # after Ctrl-C some chains are ahead
-        arrays |= {"sweeps": self.sweeps, "rows": self._rows[:, :known], "values": self._values[:, :known]}
+        found: dict[str, npt.NDArray[Any]] = {"every": np.array(self.every), "sweeps": self.sweeps}
+        found |= {"rows": self._rows[:, :known], "values": self._values[:, :known]}
         for chain, state in enumerate(self.states):
             if state is not None:
-                arrays |= {f"{chain}_{name}": array for name, array in self._kind.pack(state).items()}
+                found |= {f"{chain}_{name}": array for name, array in self._kind.pack(state).items()}
+        return found
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `arrays` gave."""
+        self.every, self.sweeps = int(arrays["every"]), arrays["sweeps"].copy()
+        known = arrays["rows"].shape[1]
+        self._rows[:, :known], self._values[:, :known] = arrays["rows"], arrays["values"]
+        for chain in range(len(self.states)):
+            own = [name for name in arrays if name.startswith(f"{chain}_")]
+            if own:
+                self.states[chain] = self._kind.unpack({name.split("_", 1)[1]: arrays[name] for name in own})
+
+    def save(self, path: str | os.PathLike[str], about: str) -> None:
+        """Write all of it to a file, beside an older one until it is whole."""
         place = Path(path)
         beside = place.with_name(f"{place.name}.part")
         with beside.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+            np.savez_compressed(file, about=np.array(about), **self.arrays())  # type: ignore[arg-type]
         os.replace(beside, place)
 
     def load(self, path: str | os.PathLike[str], about: str) -> None:
@@ -152,11 +166,4 @@ class Chains:
                     f"{os.fspath(path)} holds chains of another model, seed or number of chains; "
                     "give the same ones, or another file"
                 )
-            self.every, self.sweeps = int(saved["every"]), saved["sweeps"]
-            known = saved["rows"].shape[1]
-            self._rows[:, :known], self._values[:, :known] = saved["rows"], saved["values"]
-            for chain in range(len(self.states)):
-                own = [name for name in saved.files if name.startswith(f"{chain}_")]
-                if own:
-                    packed = {name.split("_", 1)[1]: saved[name] for name in own}
-                    self.states[chain] = self._kind.unpack(packed)
+            self.restore({name: saved[name] for name in saved.files})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,8 +44,11 @@ class HierarchyRun(Run[SampledPosterior]):
         single = n_rungs == 1 or model.n_leaves < 3
         more = [repr(sorted(map(sorted, groups))).encode() for groups in (conditions.required, conditions.forbidden)]
         more += [start.to_newick().encode() for start in starts]
+        kind = SingleChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
+        self.moves, self.seed = kind.moves, seed
+        self._starts, self._n_rungs = starts, n_rungs
         super().__init__(
-            SingleChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs),
+            kind,
             fingerprint(model, more, (n_chains, n_rungs, seed)),
             n_leaves=model.n_leaves,
             n_chains=n_chains,
@@ -57,6 +60,13 @@ class HierarchyRun(Run[SampledPosterior]):
     def answer(self) -> SampledPosterior:
         """What the chains say now."""
         return SampledPosterior(self)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with; a copy is no longer tied to a file."""
+        chains = {"n_chains": len(self.chains.states), "n_rungs": self._n_rungs, "starts": self._starts}
+        how = {"seed": self.seed, "threads": self._threads, "checkpoint": None, "progress": self._progress}
+        return {"model": self.model, "conditions": self.conditions, **chains, **how}
 
 
 def sample_hierarchies(

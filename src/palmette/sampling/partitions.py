@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class PartitionRun(Run[SampledPartitions]):
         checkpoint: str | os.PathLike[str] | None,
         progress: bool | None,
     ) -> None:
-        self.model = model
+        self.model, self._reference, self._starts, self._seed = model, reference, starts, seed
         more = [reference.parents.tobytes(), *(start.membership.tobytes() for start in starts)]
         super().__init__(
             PartitionChains(model, reference, starts, seed, n_chains),
@@ -51,6 +51,13 @@ class PartitionRun(Run[SampledPartitions]):
     def answer(self) -> SampledPartitions:
         """What the chains say now."""
         return SampledPartitions(self)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with; a copy is no longer tied to a file."""
+        chains = {"n_chains": len(self.chains.states), "starts": self._starts, "seed": self._seed}
+        how = {"threads": self._threads, "checkpoint": None, "progress": self._progress}
+        return {"model": self.model, "reference": self._reference, **chains, **how}
 
 
 def sample_partitions(

@@ -8,7 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import closing, suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -61,6 +61,14 @@ class Run(Generic[Answer]):
     def answer(self) -> Answer:
         """What the chains say now."""
 
+    @property
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """What it was made with, for a copy that goes on from the same place."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.arguments, self.chains.arrays())
+
     def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
         """Let the chains run until their errors are small enough, they are so long, or the time is up."""
         threads = check_threads(self._threads)
@@ -68,7 +76,7 @@ class Run(Generic[Answer]):
         done = int(self.chains.sweeps.min())
         last = np.inf if sweeps is None else done + sweeps
         made = None
-        with closing(Progress(self._title, seconds or 1.0, self._progress)) as bar, suppress(KeyboardInterrupt):
+        with closing(Progress(self._title, seconds, self._progress)) as bar, suppress(KeyboardInterrupt):
             self.chains.begin(threads)
             target = _FIRST
             while done < last:
@@ -81,7 +89,7 @@ class Run(Generic[Answer]):
                     break
                 made = self.answer()
                 bar.retitle(f"{self._title}: {made.progress_note()}")
-                if made.verdict.converged and made.verdict.standard_error <= precision:
+                if made.verdict.agree and made.verdict.standard_error <= precision:
                     break
         if self.chains.n_kept < _FEWEST:
             raise ValueError(
@@ -95,6 +103,12 @@ class Run(Generic[Answer]):
             self.chains.save(self._checkpoint, self._about)
 
 
+def _again(kind: type[Run[Any]], arguments: dict[str, Any], arrays: dict[str, Any]) -> Run[Any]:
+    made = kind(**arguments)
+    made.chains.restore(arrays)
+    return made
+
+
 def check_end(seconds: float | None, sweeps: int | None, precision: float) -> None:
     """Refuse limits that are none, or that never stop a run."""
     check_seconds(seconds)
@@ -106,7 +120,7 @@ def check_end(seconds: float | None, sweeps: int | None, precision: float) -> No
 
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
     """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers."""
-    parts: list[bytes] = [type(model).__name__.encode(), *(label.encode() for label in model.labels)]
+    parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *model.labels)]
     parts += [array.tobytes() for array in (model.theta, model.additive, model.pairwise)]
     parts += [*more, repr(numbers).encode()]
     return hashlib.blake2b(b"\0".join(parts), digest_size=16).hexdigest()

@@ -86,3 +86,11 @@ class Sampled(Cached, Generic[AnyModel]):
 
     def _mean(self, values: Floats) -> Estimate:
         return Estimate(float(values.mean()), "estimate", float(standard_error(values)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what is computed when first needed, and without the lock for it.
+        return {name: value for name, value in vars(self).items() if name not in vars(Cached())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Cached.__init__(self)
+        vars(self).update(state)

@@ -30,6 +30,7 @@ from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
 from palmette.sampling.pairs import expected_lca
 from palmette.sampling.sampled import Sampled
+from palmette.sampling.starts import quench
 from palmette.sampling.verdict import Verdict, event_figures, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -138,22 +139,26 @@ class SampledPosterior(Sampled[SplitModel]):
         return Draws(rows[chosen], np.full(size, np.nan), self.labels, self._seen.trellis)
 
     def map(self) -> Hierarchy:
-        """The most probable hierarchy that was drawn, with support; `search.refine` may find a better one."""
-        return self.support(self.best(1)[0][0])
+        """The most probable hierarchy that was found, with support: the best draw, cooled down further.
+
+        `search.refine` may find a better one.
+        """
+        return self.support(self._found[0])
 
     def best(self, k: int) -> list[tuple[Hierarchy, float]]:
-        """The k most probable ones that were drawn, with their log potentials, best first; fewer if there are fewer."""
+        """The k most probable ones that were found, with their log potentials, best first; fewer if there are fewer.
+
+        That is `map` and then, without support, the best draws.
+        """
         check_integer("k", k, 1)
-        rows = self._by_draw(self._seen.splits)
-        values = self.log_potentials.reshape(-1)
-        found: dict[bytes, tuple[Hierarchy, float]] = {}
+        rows, values = self._by_draw(self._seen.splits), self.log_potentials.reshape(-1)
+        first, value = self._found
+        found = {first: value}
         for i in np.argsort(-values, kind="stable"):
-            name = np.sort(rows[i]).tobytes()
-            if name not in found:
-                if len(found) == k:
-                    break
-                found[name] = self._seen.trellis.hierarchy_of(rows[i]), float(values[i])
-        return list(found.values())
+            if len(found) == k:
+                break
+            found.setdefault(self._seen.trellis.hierarchy_of(rows[i]), float(values[i]))
+        return list(found.items())
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The clusters in more than this share of the draws, as one hierarchy that may be multifurcating."""
@@ -265,7 +270,7 @@ class SampledPosterior(Sampled[SplitModel]):
         there = other.find_splits(number[own.parent], number[own.left]) >= 0
         inside = np.asarray(there[self._seen.splits].all(axis=2))
         share = self._share_of(inside)
-        if self.verdict.converged or self.n_chains < 2:
+        if self.verdict.agree or self.n_chains < 2:
             return share
         # Whoever is told this share, or the log Z made of it, may never see the verdict.
         spread = float(inside.mean(axis=1).std(ddof=1))
@@ -312,6 +317,12 @@ class SampledPosterior(Sampled[SplitModel]):
         frequency = np.stack([np.bincount(chain.reshape(-1), minlength=m) for chain in clusters]) / self.n_draws
         frequency[:, : self.n_leaves] = 1.0
         return _Seen(trellis, splits, clusters, frequency)
+
+    @cached
+    def _found(self) -> tuple[Hierarchy, float]:
+        top = int(np.argmax(self.log_potentials))
+        best = self._seen.trellis.hierarchy_of(self._by_draw(self._seen.splits)[top])
+        return quench(self._run.moves, best, self._run.seed)  # type: ignore[attr-defined]
 
     @cached
     def _share(self) -> Floats:

@@ -15,10 +15,12 @@ from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.sampling.chain import ChainState, HierarchyMoves
 
-__all__ = ["anneal", "any_hierarchy", "cooling"]
+__all__ = ["anneal", "any_hierarchy", "cooling", "quench"]
 
 _PER_DECADE = 40  # sweeps for every factor of ten in t
 _LOOKS = 50  # hierarchies that tell the spread of log φ
+_QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
+_COLDEST, _QUENCH_SWEEPS = 1e4, 80
 _MILDEST, _HARSHEST = 1.0, 50.0  # what an impossible split costs at the beginning and at the end, in nats
 
 
@@ -54,3 +56,20 @@ def anneal(moves: HierarchyMoves, state: ChainState, tempers: Floats, n_moves: i
     for temper, penalty in zip(tempers.tolist(), penalties.tolist(), strict=True):
         moves.run(state, n_moves, temper, penalty)
     return moves.run(state, n_moves, float(tempers[-1]))
+
+
+def quench(moves: HierarchyMoves, hierarchy: Hierarchy, seed: int) -> tuple[Hierarchy, float]:
+    """The best hierarchy on the way from this one to where nothing but a gain happens, and its log potential.
+
+    t rises from 1 until a move that loses anything worth mentioning is out of the question.
+    """
+    n, labels = moves.model.n_leaves, moves.model.labels
+    state = moves.start(hierarchy.aligned_to(labels), seed, _QUENCHES)
+    value = moves.restate(state)[0]
+    best, row = (hierarchy, value), np.empty(2 * n - 1, dtype=np.int32)
+    for temper in np.geomspace(1.0, _COLDEST, _QUENCH_SWEEPS if n > 2 else 0).tolist():
+        value = moves.run(state, n, temper)[0]
+        if value > best[1]:
+            moves.record(state, row)
+            best = Hierarchy.from_parents(row, labels), value
+    return best

@@ -47,8 +47,8 @@ class TemperedChains:
 
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int, n_rungs: int) -> None:
         self._single = SingleChains(model, starts, seed)
-        self._moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
-        self.tempers = rung_tempers(pilot(self._moves, seed), n_rungs)
+        self.moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
+        self.tempers = rung_tempers(pilot(self.moves, seed), n_rungs)
         self.width = self._single.width
 
     def begin(self, chain: int) -> _Rungs:
@@ -62,7 +62,7 @@ class TemperedChains:
         """A sweep of every rung, then exchanges of every second pair of neighbours; log φ at t = 1."""
         order, stream, tempers = rungs.order, rungs.stream, self.tempers.tolist()
         values = [
-            self._moves.run(rungs.states[i], self._n_moves, t)[0] for i, t in zip(order.tolist(), tempers, strict=True)
+            self.moves.run(rungs.states[i], self._n_moves, t)[0] for i, t in zip(order.tolist(), tempers, strict=True)
         ]
         for low in range(int(stream[3] % 2), len(values) - 1, 2):
             gain = (tempers[low + 1] - tempers[low]) * (values[low] - values[low + 1])

@@ -21,6 +21,7 @@ from palmette.sampling.diagnostics import (
 __all__ = ["EventFigures", "Verdict", "event_figures", "judge"]
 
 _LEAST_SIZE = 100.0  # effective draws of anything that is judged
+_LARGEST_ERROR = 0.02 / 3
 _OPEN = 0.02  # events nearer to 0 or 1 than this are too rare for a variance of their own
 _MOST_NAMED = 3
 
@@ -51,9 +52,14 @@ class Verdict:
     """The events that chains disagree on most, in words."""
 
     @property
-    def converged(self) -> bool:
+    def agree(self) -> bool:
         """Whether the chains agree, and are long enough for their errors to be believed."""
         return self.r_hat <= self.largest_r_hat and self.effective_size >= _LEAST_SIZE
+
+    @property
+    def converged(self) -> bool:
+        """Whether the chains agree, and every probability is known to within 0.02: three of its standard errors."""
+        return self.agree and self.standard_error <= _LARGEST_ERROR
 
     def __str__(self) -> str:
         figures = (
@@ -62,6 +68,8 @@ class Verdict:
         )
         if self.converged:
             return f"converged; {figures}"
+        if self.agree:
+            return f"chains agree, but errors are still large: run longer for more digits. {figures}"
         if self.disagreements and self.r_hat > self.largest_r_hat:
             return f"not converged: chains disagree on {', '.join(self.disagreements)}; run longer. {figures}"
         return f"not converged: run longer. {figures}"

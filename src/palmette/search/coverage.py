@@ -58,7 +58,7 @@ def uncovered(
             f"write it as a SplitModel, or compare with a full trellis, of up to {most} leaves"
         )
     sampled = _sampled(posterior, seconds if sweeps is None else None, sweeps, rng, progress)
-    if not sampled.verdict.converged:
+    if not sampled.verdict.agree:
         warnings.warn(f"the share that is missed is a rough guess. Chains: {sampled.verdict}", stacklevel=2)
     inside = sampled.share_in(trellis)
     return Estimate(1.0 - inside.value, "estimate", inside.standard_error)

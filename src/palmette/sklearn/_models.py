@@ -19,7 +19,7 @@ _SIGNED = (Correlation, CorrelationClusters)
 
 
 class ModelClusterer(Clusterer):
-    """A `Clusterer` with a model, a temperature, and a trellis that is full up to `max_leaves` leaves."""
+    """A `Clusterer` with a model, a temperature, and a posterior that is exact up to `max_leaves` leaves."""
 
     _names: ClassVar[dict[str, type[Model]]]  # the models that have a name
     _kind: ClassVar[type[Model]]  # of models that will do
@@ -30,6 +30,8 @@ class ModelClusterer(Clusterer):
     similarity: Any
     gamma: float | None
     max_leaves: int
+    beyond: str
+    sweeps: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -55,11 +57,17 @@ class ModelClusterer(Clusterer):
             model,
             exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
             perplexity=self.perplexity,
-            beyond="sparse",
+            beyond=self._beyond(),
+            sweeps=check_integer("sweeps", self.sweeps, 8),
             hierarchies=linkages(self._likeness(model, points), model.labels),
             progress=False,
             **options,
         )
+
+    def _beyond(self) -> Any:
+        # A temperature for a perplexity takes chains longer than a fit should.
+        check_choice("beyond", self.beyond, ("sampled", "sparse"))
+        return "sparse" if self.perplexity is not None else self.beyond
 
     def _likeness(self, model: Any, points: Floats) -> Floats:
         # For the linkages that chosen clusters come from.

@@ -8,6 +8,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, HierarchyModel, SumOfSquares
 from palmette.partition import Partition
 from palmette.posterior import HierarchyPosterior
+from palmette.sampling import Estimates, SampledPosterior
 from palmette.similarity import to_distances
 from palmette.sklearn._base import HierarchyClusterer
 from palmette.sklearn._heights import with_average_heights, with_ward_heights
@@ -19,8 +20,8 @@ __all__ = ["TrellisClustering"]
 class TrellisClustering(HierarchyClusterer, ModelClusterer):
     """The most probable hierarchy, cut into `n_clusters` clusters, and the posterior over all hierarchies.
 
-    Up to `max_leaves` rows everything is exact. Beyond, a sparse trellis is grown around a few good hierarchies: the
-    posterior is over those in it, and ``posterior_.is_exact`` is False; see `palmette.search.posterior`.
+    Up to `max_leaves` rows everything is exact. Beyond, the posterior is sampled, or over a sparse trellis that is
+    grown around a few good hierarchies, and ``posterior_.is_exact`` is False; see `palmette.search.posterior`.
 
     Parameters
     ----------
@@ -41,10 +42,13 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         Of "rbf"; None is 1 / (2 h²), with h the median distance of two rows that differ.
     max_leaves
         The largest number of rows for the full trellis. Time grows as 3^n: 16 take a tenth of a second, 19 about one.
+    beyond, sweeps
+        "sampled" or "sparse". Chains of so many sweeps find a good hierarchy; support to rely on takes thousands, and
+        ``posterior_.verdict`` says whether there were enough. With `perplexity` it is always "sparse".
     min_share, max_clusters
-        Of the sparse trellis beyond: see `palmette.search.grow`.
+        Of the sparse trellis: see `palmette.search.grow`.
     random_state
-        For the search that a sparse trellis starts from.
+        For chains, and for the search that they or a sparse trellis start from.
 
     Attributes
     ----------
@@ -55,7 +59,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         `distances_` are average linkage's for similarities (the largest similarity minus the mean across), Ward's for
         sums of squares, and the expected size of the smallest common cluster for models of your own.
     posterior_
-        The `palmette.HierarchyPosterior`, to be asked anything.
+        The `palmette.HierarchyPosterior`, or the `palmette.sampling.SampledPosterior`, to be asked anything.
     cluster_probabilities_
         Its clusters with a probability of at least 0.01.
     gamma_
@@ -85,6 +89,8 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         similarity: Any = None,
         gamma: float | None = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
+        beyond: str = "sampled",
+        sweeps: int = DEFAULTS.fitted_sweeps,
         min_share: float = DEFAULTS.fitted_share,
         max_clusters: int = DEFAULTS.max_clusters,
         random_state: Any = None,
@@ -93,7 +99,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         limits = {"min_share": self.min_share, "max_clusters": self.max_clusters}
-        self.posterior_: HierarchyPosterior = self._posterior(points, rng=self._seed(), **limits)
+        self.posterior_: HierarchyPosterior | SampledPosterior = self._posterior(points, rng=self._seed(), **limits)
         self._set_hierarchy(self._with_heights(self.posterior_.map()))
         return self.hierarchy_.cut(k)
 
@@ -103,8 +109,12 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
             return with_ward_heights(hierarchy, model.pairwise[0])
         if isinstance(model, Dasgupta | Correlation):
             return with_average_heights(hierarchy, to_distances(model.pairwise[0]))
-        return with_average_heights(hierarchy, self.posterior_.expected_lca_size())
+        return with_average_heights(hierarchy, self._expected_sizes())
 
     def _distances(self) -> Floats:
         # The expected size of the smallest cluster that holds both, without the one row that is always there.
-        return self.posterior_.expected_lca_size() - 1.0
+        return self._expected_sizes() - 1.0
+
+    def _expected_sizes(self) -> Floats:
+        found = self.posterior_.expected_lca_size()
+        return found.values if isinstance(found, Estimates) else found

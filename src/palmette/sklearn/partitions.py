@@ -66,6 +66,9 @@ class PartitionTrellisClustering(ModelClusterer):
     _names = {"correlation": CorrelationClusters, "dirichlet-process": DirichletProcess}  # noqa: RUF012
     _kind = PartitionModel
     _counts = True
+    # A score needs log Z, which chains over partitions do not tell.
+    beyond = "sparse"
+    sweeps = DEFAULTS.fitted_sweeps
 
     def __init__(
         self,

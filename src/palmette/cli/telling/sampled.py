@@ -23,7 +23,10 @@ class _FromChains(Answers):
     def _numbers(self) -> dict[str, Any]:
         verdict = self.posterior.verdict
         judged = {**asdict(verdict), "disagreements": list(verdict.disagreements)}
-        return {"exact": False, "sampled": {"converged": verdict.converged, "words": str(verdict), **judged}}
+        return {
+            "exact": False,
+            "sampled": {"converged": verdict.converged, "agree": verdict.agree, "words": str(verdict), **judged},
+        }
 
     def _own_numbers(self) -> dict[str, Any]:
         return {}
@@ -37,18 +40,18 @@ class _FromChains(Answers):
 
     def _say_clusters(self, title: str) -> None:
         summary.say_clusters(f"{title}; ± one standard error", self.clusters)
-        if not self.posterior.verdict.converged:
+        if not self.posterior.verdict.agree:
             summary.facts("", "The chains do not agree: do not rely on these numbers. Run longer (--seconds).")
 
 
 class SampledAnswers(_FromChains, HierarchyAnswers):
     """The questions that a sampled posterior over hierarchies is asked."""
 
-    best_title = "The most probable hierarchy that was drawn"
+    best_title = "The most probable hierarchy that was found"
 
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
-        """The most probable hierarchies that were drawn, with support."""
+        """The most probable hierarchies that were found, with support."""
         return [(with_support(h, self.posterior), None) for h, _ in self.posterior.best(self.options["best"])]
 
 
