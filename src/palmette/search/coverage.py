@@ -31,7 +31,7 @@ def uncovered(
     0 for a full trellis. Up to 20 leaves (17 of a `SplitFunction`) it is exact, by the full one. Beyond, hierarchies
     are drawn from all by Markov chains, under the conditions of `posterior`; the answer is the share of draws that are
     not in the trellis, with a standard error. Chains run for `seconds`, or for `sweeps` whatever the clock says; they
-    stop before that when every cluster's probability is known to half a percent. If they have not converged, a
+    stop before that when every cluster's probability is known to half a percent. If they do not agree, a
     `UserWarning` says so, and the error is no smaller than the spread between chains.
 
     With chains of your own, ask `SampledPosterior.share_in`, and `log_partition_by` for log Z over all hierarchies.
