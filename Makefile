@@ -57,6 +57,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/particles.py
 	$(BIN)/python benchmarks/ultrametric.py
 	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/partition_sampling.py
 
 $(READY): pyproject.toml
