@@ -23,8 +23,8 @@ def tops(tree, n):
 
 
 def reached(size, n):
-    """The probability that the scale, log-uniform from 3 to n + 1, is at least this size."""
-    return 1.0 if size <= 3 else math.log((n + 1) / size) / math.log((n + 1) / 3)
+    """The probability that the scale, log-uniform from 3 to 3 n, is at least this size."""
+    return 1.0 if size <= 3 else math.log(3 * n / size) / math.log(n)
 
 
 def without(tree, part):

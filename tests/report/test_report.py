@@ -262,7 +262,7 @@ def test_numbers_read_as_what_they_are():
 )
 def test_a_sampled_posterior_opens_with_whether_its_chains_agree(sample, make, tmp_path):
     data = pal.datasets.load_numerals()
-    sampled = sample(make().model, seconds=None, sweeps=200)
+    sampled = sample(make().model, seconds=None, sweeps=30)
     short = report.write(sampled, tmp_path / "short.html").read_text(encoding="utf-8")
     assert "The chains do not agree: do not rely on these numbers." in short
     long = sampled.resume(seconds=None, sweeps=6000, precision=0.01)

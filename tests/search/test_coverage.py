@@ -118,7 +118,7 @@ def test_chains_that_disagree_are_said_to_and_the_error_is_their_spread(nothing_
     sparse = pal.HierarchyPosterior(model).condition(require=rows)
     posterior = pal.HierarchyPosterior(model, trellis=pal.SparseTrellis.from_hierarchies(sparse.sample(50, rng=0)))
     with pytest.warns(UserWarning, match="a rough guess. Chains: not converged"):
-        found = pal.search.uncovered(posterior, sweeps=100, rng=1)
+        found = pal.search.uncovered(posterior, sweeps=100, rng=2)
     assert found.standard_error > 0.2
 
 

@@ -27,6 +27,7 @@ __all__ = ["ChainState", "HierarchyMoves"]
 N_STOPS = 8  # of a patch, at most: more cost more than they gain
 PATCHES = 0.25  # of all moves
 _SMALLEST = 3.0  # leaves of the cluster that a move happens in
+_BEYOND = 3.0  # times all leaves: scales go so far, or the root would hardly ever be that cluster
 
 survey: Any = None  # put in by `specialise`
 refresh: Any = None
@@ -50,7 +51,7 @@ def _choose_top(parent, size, stream):
     # The largest cluster around a random leaf with at most so many leaves, all scales alike.
     n = (parent.size + 1) // 2
     v = int(chance(stream) * n)
-    most = _SMALLEST * ((n + 1) / _SMALLEST) ** chance(stream)
+    most = _SMALLEST * (_BEYOND * n / _SMALLEST) ** chance(stream)
     while parent[v] >= 0 and size[parent[v]] <= most:
         v = parent[v]
     return v
