@@ -31,6 +31,7 @@ from palmette.sampling.conditioned import conditioned
 from palmette.sampling.ladder import pilot
 from palmette.sampling.starts import any_hierarchy
 from palmette.threads import Workers, check_threads
+from palmette.trellis.counting import double_factorial
 
 __all__ = ["Annealed", "anneal_hierarchies"]
 
@@ -165,8 +166,7 @@ def anneal_hierarchies(
     both = np.array([run for some in runs for run in some])
     if not (both[:, 0, -1] > -np.inf).any():
         raise ImpossibleData(f"none of {n_runs} runs found a hierarchy over these {n} leaves that {model!r} allows")
-    log_count = sum(math.log(2 * i - 3) for i in range(2, n + 1))
-    return Annealed(tempers, both[:, 0], both[:, 1], log_count)
+    return Annealed(tempers, both[:, 0], both[:, 1], math.log(double_factorial(2 * n - 3)))
 
 
 def _one(moves: HierarchyMoves, tempers: Floats, seed: int, number: int) -> tuple[Floats, Floats]:

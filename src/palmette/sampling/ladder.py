@@ -22,10 +22,9 @@ _HARMLESS = 1e-3  # the first temperature above 0, in units of 1 / (spread of lo
 
 
 class Pilot(NamedTuple):
-    """σ(t) as far as some chains tell, at rising t from 0 on, and the length ∫ σ dt from 0."""
+    """Rising t from 0 on, and the length ∫ σ dt from 0 to each, as far as some chains tell."""
 
     tempers: Floats
-    spreads: Floats
     lengths: Floats
 
     def steps(self, n_steps: int, *, first: float = 0.0, last: float = 1.0) -> Floats:
@@ -63,7 +62,7 @@ def pilot(moves: HierarchyMoves, seed: int, *, n_chains: int = 4, last: float = 
     tempers = np.concatenate([[0.0], tempers])
     smooth = _smoothed(np.array([spreads[0], *spreads]))
     lengths = np.concatenate([[0.0], np.cumsum(np.diff(tempers) * 0.5 * (smooth[1:] + smooth[:-1]))])
-    return Pilot(tempers, smooth, lengths + 1e-12 * np.arange(len(lengths)))
+    return Pilot(tempers, lengths + 1e-12 * np.arange(len(lengths)))
 
 
 def _mild(temper: float) -> float:

@@ -16,37 +16,34 @@ _BATCHES = 12  # of each chain: their spread tells the error
 
 
 @kernel
-def _add_lca(parents, first, last, by_depth, following, tail, size, depth, out):
-    # Adds the size, or the depth, of the smallest common cluster of every pair, for some rows of parents.
+def _add_lca(parents, first, last, by_depth, following, head, tail, size, depth, out):
+    # Adds the size, or the depth, of the smallest common cluster of every pair, for some rows of parents. The leaves of
+    # a cluster are a chain, from its head to its tail.
     n = (parents.shape[1] + 1) // 2
     for t in range(first, last):
-        for v in range(2 * n - 1):
-            size[v] = 1 if v < n else 0
-            tail[v] = v if v < n else -1
-            if v < n:
-                following[v] = -1
+        for v in range(n):
+            size[v], head[v], tail[v], following[v] = 1, v, v, -1
+        for v in range(n, 2 * n - 1):
+            size[v] = 0
         depth[2 * n - 2] = 0
         for i in range(1, 2 * n - 1):
             v = 2 * n - 2 - i
             depth[v] = depth[parents[t, v]] + 1
-        # A cluster's leaves are a chain that begins at size[]'s companion `head`, kept in the second half of `tail`.
         for v in range(2 * n - 2):
             up = parents[t, v]
             if size[up] == 0:  # its first child
-                size[up] = size[v]
-                tail[up] = tail[v]
-                tail[2 * n - 1 + up] = tail[2 * n - 1 + v] if v >= n else v
+                size[up], head[up], tail[up] = size[v], head[v], tail[v]
                 continue
             value = depth[up] if by_depth else size[up] + size[v]
-            i = tail[2 * n - 1 + up]
+            i = head[up]
             while i >= 0:
-                j = tail[2 * n - 1 + v] if v >= n else v
+                j = head[v]
                 while j >= 0:
                     out[i, j] += value
                     out[j, i] += value
                     j = following[j]
                 i = following[i]
-            following[tail[up]] = tail[2 * n - 1 + v] if v >= n else v
+            following[tail[up]] = head[v]
             tail[up] = tail[v]
             size[up] += size[v]
         for i in range(n):
@@ -57,7 +54,7 @@ def expected_lca(rows: Indices, *, depth: bool) -> Estimates:
     """(n, n) means over (chains, draws, 2n − 1) parents: the size, or the depth, of the smallest common cluster."""
     n_chains, n_draws, m = rows.shape
     n = (m + 1) // 2
-    ints = [np.empty(k, dtype=np.int64) for k in (n, 2 * m, m, m)]
+    ints = [np.empty(k, dtype=np.int64) for k in (n, m, m, m, m)]
     edges = np.linspace(0, n_draws, min(_BATCHES, n_draws) + 1).astype(np.int64)
     total, squares = np.zeros((n, n)), np.zeros((n, n))
     for chain in rows:

@@ -12,6 +12,7 @@ from palmette.models.base import require_model
 from palmette.models.split_model import SplitModel
 from palmette.models.tempered import Tempered
 from palmette.sampling.annealed import Annealed, anneal_hierarchies
+from palmette.trellis.counting import double_factorial
 
 __all__ = ["at_perplexity"]
 
@@ -48,7 +49,7 @@ def at_perplexity(
     if not isinstance(model, Tempered):
         raise TypeError(f"{model!r} has no temperature to set; Dasgupta, SumOfSquares and Correlation have one")
     n = model.n_leaves
-    everything = sum(math.log(2 * i - 3) for i in range(2, n + 1))
+    everything = math.log(double_factorial(2 * n - 3))
     target = math.log(check_number("perplexity", perplexity))
     if not 0.0 < target < everything:
         raise ValueError(
