@@ -15,6 +15,7 @@ from scipy.stats import norm, rankdata
 from palmette.sampling import diagnostics
 from palmette.sampling.diagnostics import (
     effective_size,
+    indicator_error,
     rank_effective_size,
     rank_r_hat,
     split_frequency_deviation,
@@ -368,3 +369,12 @@ def test_split_frequency_deviation_refuses_one_chain_and_counts():
         split_frequency_deviation(np.zeros((1, 3)))
     with pytest.raises(ValueError, match="outside 0 to 1; divide counts"):
         split_frequency_deviation([[3, 4], [2, 5]])
+
+
+def test_errors_of_indicators_from_their_effective_sizes():
+    rng = np.random.default_rng(5)
+    values = rng.random((4, 50, 6)) < [0.0, 0.02, 0.3, 0.5, 0.98, 1.0]
+    sizes = effective_size(values)
+    for least in (20.0, 1e9):
+        found = indicator_error(values.mean(axis=(0, 1)), sizes, 200, least)
+        np.testing.assert_allclose(found, standard_error(values, least_size=least), rtol=1e-12)

@@ -17,11 +17,18 @@ from palmette.array_types import Floats
 from palmette.checks import check_number, check_positive
 
 __all__ = [
-    "effective_size", "rank_effective_size", "rank_r_hat", "split_frequency_deviation", "split_r_hat", "standard_error",
+    "MORE_SEEN",
+    "effective_size",
+    "indicator_error",
+    "rank_effective_size",
+    "rank_r_hat",
+    "split_frequency_deviation",
+    "split_r_hat",
+    "standard_error",
 ]  # fmt: skip
 
 _BLOCK = 1_000_000  # numbers worked on at once: about 60 bytes each, spectra included
-_MORE_SEEN = 1.5  # by simulation: with 1, errors are up to a fifth too small where few sightings are expected
+MORE_SEEN = 1.5  # by simulation: with 1, errors are up to a fifth too small where few sightings are expected
 
 
 def split_r_hat(values: npt.ArrayLike) -> float | Floats:
@@ -91,10 +98,17 @@ def standard_error(values: npt.ArrayLike, *, least_size: float | None = None) ->
         least = np.minimum(size, min(assumed, flat.shape[1]))
         indicator = ((flat == 0) | (flat == 1)).all(axis=1)
         variance = (flat - flat[:, :1]).var(axis=1, ddof=1)  # of a constant 0, without rounding
-        errors: Floats = np.sqrt(variance / size + indicator * _MORE_SEEN * ((1 - 2 * flat.mean(axis=1)) / least) ** 2)
+        errors: Floats = np.sqrt(variance / size + indicator * MORE_SEEN * ((1 - 2 * flat.mean(axis=1)) / least) ** 2)
         return errors
 
     return _each(values, error)
+
+
+def indicator_error(shares: Floats, sizes: Floats, n_draws: int, least_size: float) -> Floats:
+    """`standard_error` of indicators with these means among all draws, whose effective sizes are known already."""
+    variance = shares * (1 - shares) * n_draws / (n_draws - 1)
+    least = np.minimum(sizes, min(least_size, n_draws))
+    return np.asarray(np.sqrt(variance / sizes + MORE_SEEN * ((1 - 2 * shares) / least) ** 2))
 
 
 def split_frequency_deviation(frequencies: npt.ArrayLike, *, least: float = 0.1) -> float:

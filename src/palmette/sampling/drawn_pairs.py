@@ -10,13 +10,13 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import kernel, reduction
 from palmette.array_types import Floats, Ints
+from palmette.sampling.diagnostics import MORE_SEEN
 from palmette.sampling.drawn_clusters import Memberships
 from palmette.sampling.estimates import Estimates
 
 __all__ = ["coclustering", "gains", "is_together", "pair_distances"]
 
 _BATCHES = 12  # of each chain: their spread tells the error
-_MORE_SEEN = 1.5  # see `diagnostics`
 _ROWS = 64  # partitions weighed at once
 
 
@@ -91,7 +91,7 @@ def _finish(means, errors, n_batches, n_draws, least_size):
             if variance * size > p * (1.0 - p):
                 size = p * (1.0 - p) / variance
             means[i, j] = means[j, i] = p
-            errors[i, j] = errors[j, i] = np.sqrt(variance + (_MORE_SEEN * ((1.0 - 2.0 * p) / size) ** 2))
+            errors[i, j] = errors[j, i] = np.sqrt(variance + (MORE_SEEN * ((1.0 - 2.0 * p) / size) ** 2))
 
 
 def coclustering(rows: Memberships, least_size: float) -> Estimates:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.sampling.diagnostics import (
     effective_size,
+    indicator_error,
     rank_effective_size,
     rank_r_hat,
     split_frequency_deviation,
     split_r_hat,
-    standard_error,
 )
 
 __all__ = ["EventFigures", "Verdict", "event_figures", "judge"]
@@ -105,7 +105,7 @@ def judge(
     is_open, event_r_hat, event_size = event_figures(events)
     open_sizes = event_size[is_open]
     least = float(np.median(open_sizes)) if len(open_sizes) else float(size.min())
-    errors = np.asarray(standard_error(events, least_size=least))
+    errors = indicator_error(events.mean(axis=(0, 1)), event_size, n_chains * n_draws, least)
     worst = np.flatnonzero(is_open & (event_r_hat > Verdict.largest_r_hat))
     worst = worst[np.argsort(-event_r_hat[worst], kind="stable")][:_MOST_NAMED]
     lonely = [name for name, value in zip(values, r_hat, strict=True) if value > Verdict.largest_r_hat]
