@@ -25,7 +25,7 @@ __all__ = [
     "split_frequency_deviation",
     "split_r_hat",
     "standard_error",
-]  # fmt: skip
+]
 
 _BLOCK = 1_000_000  # numbers worked on at once: about 60 bytes each, spectra included
 MORE_SEEN = 1.5  # by simulation: with 1, errors are up to a fifth too small where few sightings are expected
