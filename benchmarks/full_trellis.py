@@ -163,8 +163,8 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     else:
         seconds, Z = best_time(trellis.inside, repeat)
         row["log_z"] = seconds * unit
-        passes = trellis._separable
-        row["fell_back"] = None if passes is None else passes.n_unsafe / 2**n
+        passes = None if trellis._is_general else trellis._separable
+        row["fell_back"] = None if passes is None else passes.n_sought / 2**n
         row["seconds"], M = best_time(trellis.maximum, repeat)
         row["map"] = row["seconds"] * unit
         row["seconds"] += seconds

@@ -25,8 +25,7 @@ from palmette.models.features import feature_loader, subset_features
 from palmette.numeric import largest
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.recursions.hierarchies.inside import solve_all
-from palmette.recursions.hierarchies.separable import combine_level
-from palmette.recursions.semirings import MAXIMUM, SUM
+from palmette.recursions.hierarchies.separable.combine import max_level, sum_level
 
 step = None  # put in by `specialise`
 
@@ -101,8 +100,8 @@ def kernels_of_the_package():
     for model in (Uniform(3), Dasgupta(np.ones((3, 3)))):
         yield subset_features(model)
         yield FullHierarchyPasses(model).tables.specialised(solve_all)
-    yield combine_level(SUM)
-    yield combine_level(MAXIMUM)
+    yield sum_level()
+    yield max_level()
 
 
 def test_the_name_of_a_kernel_carries_the_digest_of_its_sources_and_of_its_functions():

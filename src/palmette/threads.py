@@ -64,7 +64,10 @@ class Workers:
         """call(first, last) over consecutive slices of range(len(work)), each of about the same share of the work."""
         if len(work) == 0:
             return []
-        edges = self._edges(work)
+        total = float(work.sum())
+        if total <= _SHORTEST:
+            return [self._finish(call(0, len(work)), total)]
+        edges = self._edges(work, total)
         done = np.concatenate([[0.0], np.cumsum(work)])
         slices = list(itertools.pairwise(edges))
         if self.threads == 1 or len(slices) == 1:
@@ -75,8 +78,7 @@ class Workers:
         self._await(futures, [done[b] - done[a] for a, b in slices])
         return [future.result() for future in futures]
 
-    def _edges(self, work: npt.NDArray[np.float64]) -> list[int]:
-        total = float(work.sum())
+    def _edges(self, work: npt.NDArray[np.float64], total: float) -> list[int]:
         grain = min(max(total / (8 * self.threads), _SHORTEST), _LONGEST)
         pieces = max(1, int(np.ceil(total / grain)))
         inner = np.searchsorted(np.cumsum(work), total * np.arange(1, pieces) / pieces)

@@ -89,7 +89,7 @@ def test_clusters_of_hierarchies_go_by_numbers(hierarchies):
 def test_sums_maxima_and_probabilities_over_hierarchies(hierarchies):
     oracle = oracle_of(hierarchies)
     Z, M = hierarchies.inside(), hierarchies.maximum()
-    mu = hierarchies.outside(Z)
+    mu = hierarchies.outside(Z).mu
     assert Z[hierarchies.root] == pytest.approx(oracle.log_z, rel=1e-12)
     assert M[hierarchies.root] == pytest.approx(oracle.log_potentials.max(), rel=1e-12)
     for number, size in enumerate(hierarchies.sizes):
@@ -120,7 +120,7 @@ def test_splits_add_up_to_their_cluster(hierarchies):
 def test_entropy_and_pairs_of_hierarchies(hierarchies):
     oracle = oracle_of(hierarchies)
     Z = hierarchies.inside()
-    mu = hierarchies.outside(Z)
+    mu = hierarchies.outside(Z).mu
     assert hierarchies.entropy(Z, mu) == pytest.approx(oracle.entropy, rel=1e-10)
     sizes, sums = hierarchies.expected_lca_sizes(Z, mu), hierarchies.pair_sums(mu)
     for i in range(N):
@@ -135,7 +135,7 @@ def test_entropy_and_pairs_of_hierarchies(hierarchies):
 def test_one_signature_of_divergence_between_all_kinds(hierarchies, kind):
     other = HIERARCHIES[kind][1](Dasgupta(OTHER_W, 0.3, labels=LABELS))
     Z, other_Z = hierarchies.inside(), other.inside()
-    found = hierarchies.divergence(Z, hierarchies.outside(Z), other, other_Z)
+    found = hierarchies.divergence(Z, hierarchies.outside(Z).mu, other, other_Z)
     here, there = oracle_of(hierarchies), oracle_of(other, OTHER_W)
     if not set(here.hierarchies) <= set(there.hierarchies):
         assert found == math.inf
@@ -147,7 +147,7 @@ def test_one_signature_of_divergence_between_all_kinds(hierarchies, kind):
 
 def test_draws_of_hierarchies_follow_the_probabilities(hierarchies):
     Z = hierarchies.inside()
-    mu = hierarchies.outside(Z)
+    mu = hierarchies.outside(Z).mu
     rows, log_potentials = hierarchies.draw(Z, 4000, seed=1)
     trellis = hierarchies.trellis
     clusters = rows if trellis is None else trellis.parent[rows]

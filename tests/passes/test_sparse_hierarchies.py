@@ -153,7 +153,7 @@ def test_a_model_on_many_leaves_matches_the_slow_twin(n, kind):
     twin, Z = Twin(n, values), passes.inside()
     assert Z[-1] == pytest.approx(twin.Z[twin.root], rel=1e-12)
     assert passes.maximum()[-1] == pytest.approx(twin.M[twin.root], rel=1e-12)
-    mu = passes.outside(Z)
+    mu = passes.outside(Z).mu
     np.testing.assert_allclose(mu, [twin.mu[m] for m in trellis.masks], rtol=1e-8, atol=1e-12)
     assert passes.entropy(Z, mu) == pytest.approx(twin.entropy, rel=1e-8, abs=1e-10)
     assert passes.count() == twin.count[twin.root]

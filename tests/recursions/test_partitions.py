@@ -13,7 +13,6 @@ from partition_oracle import members, subsets
 
 from palmette import Partition
 from palmette.numeric import unit_draw
-from palmette.recursions.hierarchies.separable import SMALLEST_SUM
 from palmette.recursions.partitions import full as flat
 from palmette.recursions.partitions.draws import draw_clusters, renumber
 from palmette.recursions.partitions.sparse import add_pairs
@@ -255,7 +254,7 @@ def test_with_the_largest_slope_no_exponential_exceeds_one_and_one_reaches_it():
 
 
 def test_sums_that_are_too_small_to_be_trusted_are_marked_and_counted():
-    sums = np.array([1.0, SMALLEST_SUM, np.nextafter(SMALLEST_SUM, 0), 0.0, 1e300, 5e-324, 2.5, np.nan])
+    sums = np.array([1.0, flat.SMALLEST_SUM, np.nextafter(flat.SMALLEST_SUM, 0), 0.0, 1e300, 5e-324, 2.5, np.nan])
     Z = sums.copy()
     n_unsafe = flat.finish_segments(sizes_of(3), 2.5, 1, 7, Z)
     assert n_unsafe == 3

@@ -16,7 +16,7 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels, leaf_index, leaf_numbers
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
-from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, hierarchy_passes
+from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
@@ -72,6 +72,12 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
     def log_partition(self) -> float:
         """log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
         return float(self._inside[self.passes.root])
+
+    @cached
+    def entropy(self) -> float:
+        """−Σ p(H) log p(H), in nats; exp of it is the effective number of hierarchies."""
+        mu, entropy = self._occurrence
+        return max(0.0, self.passes.entropy(self._possible, mu) if entropy is None else entropy)
 
     # Hierarchies.
 
@@ -215,8 +221,13 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         return self._with(self._model, trellis, self._conditions)
 
     @cached
+    def _occurrence(self) -> Outside:
+        found = self.passes.outside(self._possible)
+        return found._replace(mu=read_only(found.mu))
+
+    @property
     def _outside(self) -> Floats:
-        return read_only(self.passes.outside(self._possible))
+        return self._occurrence.mu
 
     # What the common verbs need.
 

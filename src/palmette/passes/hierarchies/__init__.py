@@ -5,11 +5,11 @@ from typing import Any
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.full import FullHierarchyPasses
-from palmette.passes.hierarchies.protocol import HierarchyPasses
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.trellis import SparseTrellis
 
-__all__ = ["HierarchyConditions", "HierarchyPasses", "hierarchy_passes"]
+__all__ = ["HierarchyConditions", "HierarchyPasses", "Outside", "hierarchy_passes"]
 
 
 def hierarchy_passes(

@@ -15,7 +15,7 @@ from palmette.passes.all_clusters import SERIAL, AllClusters
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.general import GeneralPasses
-from palmette.passes.hierarchies.protocol import HierarchyPasses
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
 from palmette.passes.hierarchies.separable import SEGMENT_LEAVES, SeparablePasses
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.passes.hierarchies.tables import SplitTables, tabulate_potentials
@@ -64,7 +64,7 @@ class FullHierarchyPasses(HierarchyPasses):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return self.model.split_table_bytes + 37 * (1 << self.n)
+        return self.model.split_table_bytes + 41 * (1 << self.n)
 
     def _require_tables(self, number: int) -> None:
         # So many tables of numbers more.
@@ -101,32 +101,37 @@ class FullHierarchyPasses(HierarchyPasses):
         return GeneralPasses(self.tables)
 
     @cached_property
-    def _separable(self) -> SeparablePasses | None:
-        data = self.tables.data
-        return SeparablePasses(self.tables) if isinstance(data, Separable) and self.n > SEGMENT_LEAVES else None
+    def _separable(self) -> SeparablePasses:
+        return SeparablePasses(self.tables)
+
+    @cached_property
+    def _is_general(self) -> bool:
+        return self.n <= max(SERIAL, SEGMENT_LEAVES) or not isinstance(self.tables.data, Separable)
+
+    @property
+    def _passes(self) -> GeneralPasses | SeparablePasses:
+        return self._general if self._is_general else self._separable
 
     def inside(self) -> Floats:
         """log Z of every cluster; −inf where no hierarchy is possible."""
-        return self._both[0] if self.n <= SERIAL else (self._separable or self._general).inside()
+        return self._both[0] if self.n <= SERIAL else self._passes.inside()
 
     def maximum(self) -> Floats:
         """log M of every cluster: the largest log potential of a hierarchy over it."""
-        return self._both[1] if self.n <= SERIAL else (self._separable or self._general).maximum()
+        return self._both[1] if self.n <= SERIAL else self._passes.maximum()
 
-    @property
-    def _safe(self) -> SeparablePasses | None:
-        # The separable passes, if every sum of their inside pass stayed in the range of float64.
-        return self._separable if self.n > SERIAL and self._separable and self._separable.is_safe else None
-
-    def outside(self, Z: Floats) -> Floats:
-        """μ: the probability that each cluster occurs."""
-        self._require_tables(5)
-        return self._safe.outside(Z)[0] if self._safe else self._general.outside(Z)
+    def outside(self, Z: Floats) -> Outside:
+        """μ, the probability that each cluster occurs; with the entropy for a separable model, where digits suffice."""
+        self._require_tables(7)
+        if self._is_general:
+            return Outside(self._general.outside(Z))
+        found = self._separable.outside(Z)
+        return Outside(found.mu, found.entropy)
 
     def parent_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""
-        self._require_tables(7)
-        return self._safe.outside(Z)[1] if self._safe else self._general.parent_sizes(Z, mu)
+        self._require_tables(8)
+        return self._general.parent_sizes(Z, mu) if self._is_general else self._separable.outside(Z, parents=True).nu
 
     def splits(self, cluster: int, V: Floats) -> tuple[Masks, Masks, Floats]:
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
@@ -191,7 +196,7 @@ class FullHierarchyPasses(HierarchyPasses):
         if here.count() != self.count():
             return np.inf
         Z = here.inside()
-        return here.divergence(Z, here.outside(Z), other, other_Z)
+        return here.divergence(Z, here.outside(Z).mu, other, other_Z)
 
     def pair_sums(self, values: Floats) -> Floats:
         """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,19 @@ from palmette.array_types import Floats, Words
 from palmette.models.split_model import HierarchyModel
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["HierarchyPasses", "Numbers", "Splits"]
+__all__ = ["HierarchyPasses", "Numbers", "Outside", "Splits"]
 
 Numbers = npt.NDArray[np.integer[Any]]
 Splits = tuple[Numbers, Numbers, Floats]  #: the two parts of each split, and a value
+
+
+class Outside(NamedTuple):
+    """What the pass from the root down comes to."""
+
+    mu: Floats
+    """The probability that each cluster occurs."""
+    entropy: float | None = None
+    """−Σ p log p over hierarchies, if it came up on the way; else `HierarchyPasses.entropy` has to walk."""
 
 
 class HierarchyPasses(Protocol):
@@ -56,8 +65,8 @@ class HierarchyPasses(Protocol):
     def maximum(self) -> Floats:
         """log M of every cluster: the largest log potential of a hierarchy over it."""
 
-    def outside(self, Z: Floats) -> Floats:
-        """μ: the probability that each cluster occurs."""
+    def outside(self, Z: Floats) -> Outside:
+        """μ, the probability that each cluster occurs, and perhaps the entropy."""
 
     def splits(self, cluster: int, V: Floats) -> Splits:
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""

@@ -11,7 +11,7 @@ import numpy as np
 from palmette.array_types import Floats, Ints, Words
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.passes.hierarchies.protocol import HierarchyPasses
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
 from palmette.passes.resources import Resources
 from palmette.recursions.hierarchies import sparse as kernels
 from palmette.trellis.bit_sets import as_words
@@ -109,9 +109,9 @@ class SparseHierarchyPasses(HierarchyPasses):
         """(n − 1,): the splits of the trellis that the best hierarchy is made of, given `maximum`."""
         return np.array([self.trellis.offsets[cluster] + best for cluster, best in self.best_splits(M)], dtype=np.int64)
 
-    def outside(self, Z: Floats) -> Floats:
-        """(m,): the probability that each cluster occurs."""
-        return self.probabilities(Z)[0]
+    def outside(self, Z: Floats) -> Outside:
+        """μ, (m,): the probability that each cluster occurs."""
+        return Outside(self.probabilities(Z)[0])
 
     def probabilities(self, Z: Floats) -> tuple[Floats, Floats]:
         """(m,) that each cluster occurs, and (n_splits,) of each split given its parent."""

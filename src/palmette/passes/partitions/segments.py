@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.passes.all_clusters import SERIAL, AllClusters
-from palmette.recursions.hierarchies.separable import LOW
 from palmette.recursions.partitions import full as flat
 from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
 from palmette.threads import Workers
@@ -19,7 +18,7 @@ __all__ = ["SegmentPasses"]
 
 
 _MIDDLE = 6  # with the three low leaves: segments of 512 sets, 4 KB
-_SEGMENT_LEAVES = LOW + _MIDDLE
+_SEGMENT_LEAVES = 3 + _MIDDLE
 _SEGMENT = 1 << _SEGMENT_LEAVES
 
 

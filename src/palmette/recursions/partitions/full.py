@@ -27,11 +27,11 @@ import numpy as np
 
 from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.numeric import accumulate, exponential, largest, logarithm
-from palmette.recursions.hierarchies.separable import SMALLEST_SUM
 from palmette.recursions.semirings import Semiring
 from palmette.recursions.subsets import TILE, ZERO, next_subset, walking
 
 __all__ = [
+    "SMALLEST_SUM",
     "choice_values",
     "combine_segments",
     "count_sets",
@@ -42,6 +42,9 @@ __all__ = [
     "sum_sets",
     "tabulate",
 ]
+
+# Each product that underflows loses less than 2^-1022; 2^30 of them are nothing beside a sum this large.
+SMALLEST_SUM = 1e-280
 
 _U1, _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(i) for i in range(1, 9))
 

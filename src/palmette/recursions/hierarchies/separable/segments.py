@@ -1,0 +1,112 @@
+"""Where clusters lie: segments of 512 that share all but the nine lowest leaves, and the tables of one size |P|."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._jit import inline, kernel
+from palmette.clusters import cluster_sizes, lowest_leaf
+from palmette.numeric import exponential
+
+__all__ = [
+    "LEAST_LOG_SUM",
+    "LIFT",
+    "LOW",
+    "MIDDLE",
+    "SEGMENT",
+    "SEGMENT_LEAVES",
+    "WITHIN",
+    "Within",
+    "reference",
+    "segment_maxima",
+    "tabulate_logs",
+    "tabulate_powers",
+]
+
+LOW = 3  # leaves whose subsets are one octet
+MIDDLE = 6
+SEGMENT_LEAVES = LOW + MIDDLE
+SEGMENT = 1 << SEGMENT_LEAVES
+
+# Every G is at most e^LIFT, so that sums of products stay below 2^29 e^(2 LIFT), which is finite. Where a factor or a
+# product underflows, less than 2^-1022 e^LIFT = e^-408 is lost; 2^29 times that is nothing beside a sum of e^-350.
+LIFT = 300.0
+LEAST_LOG_SUM = -350.0 - 2 * LIFT
+
+_WORDS = npt.NDArray[np.uint64]
+_PLACES = npt.NDArray[np.int64]
+
+
+class Within(NamedTuple):
+    """The masks within a segment by size, and those of its middle leaves; where each size begins."""
+
+    masks: _WORDS
+    mask_begins: _PLACES
+    middles: _WORDS
+    middle_begins: _PLACES
+    sizes: npt.NDArray[np.uint8]
+
+
+def _by_size(n: int) -> tuple[_WORDS, _PLACES]:
+    sizes = cluster_sizes(n)
+    order = np.argsort(sizes, kind="stable")
+    return order.astype(np.uint64), np.searchsorted(sizes[order], np.arange(n + 2)).astype(np.int64)
+
+
+WITHIN = Within(*_by_size(SEGMENT_LEAVES), *_by_size(MIDDLE), cluster_sizes(SEGMENT_LEAVES))
+
+
+@inline
+def reference(logs, P):
+    """max log G(P ∖ i) + log G(i) over the leaves i of P: a lower bound of its sum, at no cost; NaN if one is."""
+    best = -np.inf
+    rest = P
+    while rest:
+        leaf = lowest_leaf(rest)
+        x = logs[P ^ leaf] + logs[leaf]
+        if x != x:
+            return x
+        best = x if x > best else best
+        rest ^= leaf
+    return best
+
+
+# The next two loop from 0 over slices: an index that might be negative would keep LLVM from vectorising.
+
+
+@kernel
+def tabulate_logs(sizes, u, V, b, k, first, last, logs):
+    """logs[S] = b u(S) + V(S) where 0 < |S| < k, else −inf; returns the largest of logs[S] / |S|, an α with G ≤ 1."""
+    sizes, u, V, logs = sizes[first:last], u[first:last], V[first:last], logs[first:last]
+    for i in range(sizes.size):
+        logs[i] = b * u[i] + V[i] if 0 < sizes[i] < k else -np.inf
+    one = two = -np.inf  # two running maxima, since each waits for the one before it; slices are even
+    for i in range(0, sizes.size, 2):
+        x = logs[i] / sizes[i] if sizes[i] > 0 else -np.inf
+        y = logs[i + 1] / sizes[i + 1]
+        one = x if x > one else one
+        two = y if y > two else two
+    return max(one, two)
+
+
+@kernel
+def tabulate_powers(sizes, logs, slope, lift, first, last, powers):
+    """powers[S] = e^lift G(S) = exp(logs[S] − slope·|S| + lift)."""
+    sizes, logs, powers = sizes[first:last], logs[first:last], powers[first:last]
+    for i in range(sizes.size):
+        powers[i] = exponential(logs[i] - (slope * sizes[i] - lift))
+
+
+@kernel
+def segment_maxima(logs, within, first, last, maxima):
+    """maxima[s, j] = the largest of the logs in segment s whose clusters have j leaves within it."""
+    for s in range(first, last):
+        for j in range(maxima.shape[1]):
+            maxima[s, j] = -np.inf
+        for i in range(SEGMENT):
+            x = logs[s * SEGMENT + i]
+            j = within.sizes[i]
+            maxima[s, j] = x if x > maxima[s, j] else maxima[s, j]
