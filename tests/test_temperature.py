@@ -52,7 +52,9 @@ def test_the_perplexity_that_is_asked_for_is_found(problem, share):
     found = at_perplexity(model, wanted)
     assert type(found) is type(model)
     assert found.labels == model.labels
-    assert math.exp(count_at(found.beta).entropy) == pytest.approx(wanted, rel=2e-6)
+    assert math.exp(count_at(found.beta).entropy) == pytest.approx(wanted, rel=1.01e-3)
+    precisely = at_perplexity(model, wanted, tolerance=1e-6)
+    assert math.exp(count_at(precisely.beta).entropy) == pytest.approx(wanted, rel=2e-6)
 
 
 @given(problems(5), st.floats(0.0, 0.9))
@@ -61,7 +63,7 @@ def test_what_ties_forbid_is_refused_and_they_are_counted(problem, share):
     model, count_at = problem
     best, count = best_and_count(count_at(1.0))
     if best == 1:
-        assert math.exp(count_at(at_perplexity(model, 1).beta).entropy) == pytest.approx(1.0, abs=2e-6)
+        assert math.exp(count_at(at_perplexity(model, 1, tolerance=1e-6).beta).entropy) == pytest.approx(1.0, abs=2e-6)
         return
     number = f"all {count:,}" if best == count else f": {best:,} (hierarchies|partitions) are equally good and best"
     with pytest.raises(ValueError, match=number):
@@ -71,13 +73,15 @@ def test_what_ties_forbid_is_refused_and_they_are_counted(problem, share):
 @pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e9, 1e200])
 def test_the_scale_of_the_data_does_not_matter(scale):
     similarity = pal.datasets.load_worlds().points @ pal.datasets.load_worlds().points.T
-    one, other = (at_perplexity(pal.models.Dasgupta(similarity[:7, :7] * s), 20.0).beta for s in (1.0, scale))
+    one, other = (
+        at_perplexity(pal.models.Dasgupta(similarity[:7, :7] * s), 20.0, tolerance=1e-7).beta for s in (1.0, scale)
+    )
     assert other * scale == pytest.approx(one, rel=1e-5)
 
 
 def test_a_large_offset_of_all_similarities_does_not_matter():
     data = pal.datasets.load_numerals().similarity[:8, :8]
-    one, other = (at_perplexity(pal.models.Dasgupta(data + shift), 20.0).beta for shift in (0.0, 1e5))
+    one, other = (at_perplexity(pal.models.Dasgupta(data + shift), 20.0, tolerance=1e-7).beta for shift in (0.0, 1e5))
     assert other == pytest.approx(one, rel=1e-4)
 
 
@@ -130,7 +134,7 @@ def test_on_a_sparse_trellis_the_hierarchies_in_it_count():
     model = pal.models.Dasgupta(data.similarity, beta=4.0, labels=data.labels)
     trellis = pal.SparseTrellis.from_hierarchies(list(pal.HierarchyPosterior(model).sample(40, rng=0)))
     found = at_perplexity(model, 25, trellis=trellis)
-    assert math.exp(pal.HierarchyPosterior(found, trellis=trellis).entropy) == pytest.approx(25, rel=1e-6)
+    assert math.exp(pal.HierarchyPosterior(found, trellis=trellis).entropy) == pytest.approx(25, rel=1e-3)
     count = pal.HierarchyPosterior(model, trellis=trellis).count
     with pytest.raises(ValueError, match=f"from 1 to {count:,},"):
         at_perplexity(model, count + 1, trellis=trellis)
@@ -180,7 +184,7 @@ def test_a_model_of_ones_own_keeps_what_else_it_has():
     w = pal.datasets.load_numerals().similarity[:4, :4]
     found = at_perplexity(Noted(w - np.diag(np.diag(w)), "mine"), 4.0)
     assert (found.note, found.theta.tolist()) == ("mine", [found.beta, 2.0])
-    assert math.exp(pal.HierarchyPosterior(found).entropy) == pytest.approx(4.0, rel=1e-6)
+    assert math.exp(pal.HierarchyPosterior(found).entropy) == pytest.approx(4.0, rel=1e-3)
 
 
 # Curves.
@@ -203,7 +207,7 @@ def test_a_curve_has_what_the_posteriors_say():
 def test_a_curve_goes_through_the_perplexities_that_are_asked_for():
     affinity = pal.datasets.load_numerals().similarity[:7, :7] - 0.3
     table = curve(pal.models.CorrelationClusters(affinity), perplexities=[50, 5])
-    assert [row.perplexity for row in table] == pytest.approx([50, 5], rel=1e-6)
+    assert [row.perplexity for row in table] == pytest.approx([50, 5], rel=1e-3)
     with pytest.raises(ValueError, match="give one of them"):
         curve(pal.models.CorrelationClusters(affinity), betas=[1], perplexities=[2])
 

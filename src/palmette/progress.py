@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "purpose"]
 
 _PATIENCE = 1.0  # seconds before a bar appears at all
 _INTERVAL = 0.1
+
+_purpose: ContextVar[str] = ContextVar("purpose", default="")
+
+
+@contextmanager
+def purpose(what: str) -> Iterator[None]:
+    """Bars that are made meanwhile say first what the work is for."""
+    before = _purpose.set(f"{what}: ")
+    try:
+        yield
+    finally:
+        _purpose.reset(before)
 
 
 class Progress:
@@ -19,7 +34,7 @@ class Progress:
     """
 
     def __init__(self, title: str, total: float | None, show: bool | None = None, *, unit: str = "") -> None:
-        self._title = title
+        self._title = _purpose.get() + title
         self._total = None if total is None else max(float(total), 1.0)
         self._unit = unit
         self._done = self._skipped = 0.0

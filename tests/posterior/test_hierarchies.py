@@ -14,7 +14,7 @@ from oracle import Oracle, clusters_of, members, splits_of
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, ImpossibleData
-from palmette.models import Uniform
+from palmette.models import Dasgupta, Uniform
 from palmette.passes.hierarchies import full
 
 
@@ -111,6 +111,16 @@ def test_kl_matches_enumeration(n, data):
     tolerance = 1e-9 + 1e-13 * (case.scale + other_case.scale)
     assert post.kl(other) == pytest.approx(oracle.kl(other_oracle), rel=1e-9, abs=tolerance)
     assert post.kl(post) == pytest.approx(0.0, abs=tolerance)
+
+
+@pytest.mark.parametrize("betas", [(1.0, 3.0), (3.0, 1.0), (2.0, 0.0), (0.0, 2.0), (1.0, 1.0 + 1e-9), (500.0, 700.0)])
+@pytest.mark.parametrize("n", [6, 13])
+def test_kl_between_two_temperatures_is_that_of_a_walk(n, betas):
+    w = np.random.default_rng(n).random((n, n))
+    one, two = (HierarchyPosterior(Dasgupta(w + w.T, beta)) for beta in betas)
+    walked = one.passes.divergence(one._inside, one.passes.outside(one._inside).mu, two.passes, two._inside)
+    assert one.kl(two) == pytest.approx(walked, rel=1e-8, abs=1e-12)
+    assert one.condition(forbid=[[0, 1]]).kl(two) > 0.0  # another question: not between temperatures alone
 
 
 @settings(max_examples=40)

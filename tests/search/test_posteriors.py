@@ -119,10 +119,10 @@ def test_there_is_memory_for_probabilities_if_it_is_exact():
 def test_the_perplexity_is_reached(n):
     hierarchies = sparse(SumOfSquares(POINTS[:n]), exact_leaves=12, perplexity=40, min_share=0.01)
     assert hierarchies.is_exact == (n == 9)
-    assert math.exp(hierarchies.entropy) == pytest.approx(40, rel=1e-5)
+    assert math.exp(hierarchies.entropy) == pytest.approx(40, rel=1e-3)
     affinity = centred(of_points(POINTS[:n]))
     flat = sparse(CorrelationClusters(affinity), exact_leaves=12, perplexity=5)
-    assert math.exp(flat.entropy) == pytest.approx(5, rel=1e-5)
+    assert math.exp(flat.entropy) == pytest.approx(5, rel=1e-3)
 
 
 @pytest.mark.parametrize("make", [lambda x: CorrelationClusters(centred(of_points(x))), mixture])

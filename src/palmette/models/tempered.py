@@ -35,3 +35,11 @@ class Tempered(FeatureModel):
         check_finite_total(other.beta * self.n_leaves, float(np.abs(self.pairwise).sum()), "the data")
         other._theta = read_only(np.concatenate([[other.beta], self.theta[1:]]))
         return other
+
+    def beta_ratio(self, other: object) -> float | None:
+        """β of the other model over one's own, if it is the same one but for β; else None."""
+        if type(other) is not type(self) or not isinstance(other, Tempered) or self.beta == 0.0:
+            return None
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("additive", "pairwise")]
+        pairs.append((self.theta[1:], other.theta[1:]))
+        return other.beta / self.beta if all(x is y or np.array_equal(x, y) for x, y in pairs) else None

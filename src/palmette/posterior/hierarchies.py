@@ -16,6 +16,7 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels, leaf_index, leaf_numbers
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
+from palmette.models.tempered import Tempered
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
@@ -76,6 +77,8 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
     @cached
     def entropy(self) -> float:
         """−Σ p(H) log p(H), in nats; exp of it is the effective number of hierarchies."""
+        if "_occurrence" not in self._values:
+            return max(0.0, self.passes.entropy_alone(self._possible))
         mu, entropy = self._occurrence
         return max(0.0, self.passes.entropy(self._possible, mu) if entropy is None else entropy)
 
@@ -206,8 +209,21 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        divergence = self.passes.divergence(self._possible, self._outside, other.passes, other._possible)
+        divergence = self._tempered_kl(other)
+        if divergence is None:
+            divergence = self.passes.divergence(self._possible, self._outside, other.passes, other._possible)
         return 0.0 if divergence < 0.0 else divergence  # rounding
+
+    def _tempered_kl(self, other: HierarchyPosterior) -> float | None:
+        # If they differ in β alone, the other's log φ is r times this one's, and KL = log Z' − r log Z − (1 − r) H.
+        # None if not, or if so little is left of the difference that a walk over all splits has more digits.
+        ratio = self._model.beta_ratio(other._model) if isinstance(self._model, Tempered) else None
+        if ratio is None or self._trellis is not other._trellis or self._conditions != other._conditions:
+            return None
+        self._require_possible()
+        terms = (other.log_partition, -ratio * self.log_partition, -(1.0 - ratio) * self.entropy)
+        error = 4 * np.finfo(float).eps * sum(map(abs, terms)) + 1e-10 * abs(1.0 - ratio)  # an entropy has ten digits
+        return sum(terms) if error < 1e-9 * sum(terms) else None
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:
         """The posterior given that every cluster in `require` occurs and none in `forbid`; conditions add up.

@@ -24,7 +24,8 @@ from palmette.search.greedy import greedy
 from palmette.search.grow import grow
 from palmette.search.refine import refine
 from palmette.search.sampled import Limits, sampled_hierarchies, sampled_partitions
-from palmette.temperature.perplexity import SomePosterior, at_perplexity
+from palmette.temperature.perplexity import at_perplexity
+from palmette.temperature.scan import SomePosterior
 from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis

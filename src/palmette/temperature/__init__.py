@@ -7,7 +7,8 @@ between belongs to one β, unless all hierarchies are equally good. Entropies ar
 same holds for partitions.
 """
 
-from palmette.temperature.perplexity import TemperatureRow, at_perplexity, curve
+from palmette.temperature.perplexity import at_perplexity, curve
+from palmette.temperature.scan import TemperatureRow
 from palmette.temperature.support import SupportCurve, support_curve
 
 __all__ = ["SupportCurve", "TemperatureRow", "at_perplexity", "curve", "support_curve"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.tempered import Tempered
-from palmette.temperature.perplexity import Scan
+from palmette.temperature.scan import Scan
 from palmette.trellis import SomeTrellis
 
 __all__ = ["SupportCurve", "support_curve"]
@@ -58,8 +57,8 @@ def support_curve(
     named = best + _rivals(scan, chosen[::4], best, rivals) if clusters is None else _named(clusters, model.labels)
     perplexities, values = np.empty(len(chosen)), np.empty((len(chosen), len(named)))
     for i, posterior in enumerate(map(scan.posterior, chosen.tolist())):
-        perplexities[i] = math.exp(posterior.entropy)
         values[i] = [posterior.cluster_probability(cluster) for cluster in named]
+        perplexities[i] = scan.noted(float(chosen[i]), posterior).perplexity
     in_best = np.array([cluster in best for cluster in named], dtype=bool)
     return SupportCurve(chosen, perplexities, tuple(named), in_best, values)
 

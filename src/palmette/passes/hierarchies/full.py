@@ -180,6 +180,14 @@ class FullHierarchyPasses(HierarchyPasses):
         kernel = outside.entropy_clusters(self.tables.log_psi)
         return self._general.expectation(kernel, (self.tables.data, Z), mu, _NEGLIGIBLE)
 
+    def entropy_alone(self, Z: Floats) -> float:
+        """The entropy for one who does not want μ: what is too rare to matter is passed over."""
+        if self._is_general:
+            return super().entropy_alone(Z)
+        self._require_tables(7)
+        found = self._separable.outside(Z, least=_NEGLIGIBLE)
+        return self.entropy(Z, found.mu) if found.entropy is None else found.entropy
+
     def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         if not isinstance(other, FullHierarchyPasses):

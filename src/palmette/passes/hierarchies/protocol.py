@@ -92,6 +92,11 @@ class HierarchyPasses(Protocol):
     def entropy(self, Z: Floats, mu: Floats) -> float:
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
 
+    def entropy_alone(self, Z: Floats) -> float:
+        """The entropy for one who does not want μ: what is too rare to matter may be passed over."""
+        mu, entropy = self.outside(Z)
+        return self.entropy(Z, mu) if entropy is None else entropy
+
     def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies, q being the other's; +inf where q = 0 < p."""
 

@@ -82,8 +82,8 @@ class SeparablePasses:
                 workers.run(lambda i, j, level=level: level(i, j, WITHIN, M), work)  # type: ignore[misc]
         return M
 
-    def outside(self, Z: Floats, parents: bool = False) -> SeparableOutside:
-        """μ and the entropy, and ν if `parents`.
+    def outside(self, Z: Floats, parents: bool = False, least: float = 0.0) -> SeparableOutside:
+        """μ and the entropy, and ν if `parents`; clusters of a probability of at most `least` count as impossible.
 
         With p(C | P) = G(C) G(R) / F(P) the entropy is Σ μ(P) log F(P) − Σ P(C occurs, its parent P) log G(C), which is
         at hand. Where β is large that is a difference of large numbers; but then few clusters matter: a walk is quick.
@@ -103,7 +103,9 @@ class SeparablePasses:
             nonlocal gains
             slope = self._tabulate(workers, Z, k, logs, powers, gather.LIFT)
             weights = (outer, alive, log_outer, log_alive, surprise)
-            self._by_segments(workers, lambda i, j: gather.weigh(Z, self._a, slope, mu, k, i, j, WITHIN, *weights))
+            self._by_segments(
+                workers, lambda i, j: gather.weigh(Z, self._a, slope, mu, least, k, i, j, WITHIN, *weights)
+            )
             workers.run(lambda i, j: gather.gather_level(outer, alive, powers, k, tops, i, j, WITHIN, sums), work)
             if log_alive.max() > -np.inf:
                 gains = gains if len(gains) else np.empty(n_clusters)

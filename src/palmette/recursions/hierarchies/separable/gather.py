@@ -128,11 +128,12 @@ def gather_level(outer, alive, table, k, tops, first, last, within, out):
 
 
 @kernel
-def weigh(Z, a, slope, mu, k, first, last, within, outer, alive, log_outer, log_alive, surprise):
+def weigh(Z, a, slope, mu, least, k, first, last, within, outer, alive, log_outer, log_alive, surprise):
     """W(P) for the P of k leaves and a top first ≤ T < last, and what is alive of it, for the two passes over parents.
 
     It is outer[P] = e^(−2 LIFT) μ/F for `gather_level`, or log_outer[P] = log(μ/F) + α|P| for `seek_parents` where F is
-    too small. surprise[T] += Σ μ(P) log F(P), and in its second column the sum of their magnitudes.
+    too small; where μ(P) ≤ least it is nothing. surprise[T] += Σ μ(P) log F(P), and in its second column the sum of
+    their magnitudes.
     """
     for t in range(first, last):
         T = np.uint64(t)
@@ -143,7 +144,7 @@ def weigh(Z, a, slope, mu, k, first, last, within, outer, alive, log_outer, log_
         for i in range(within.mask_begins[rest], within.mask_begins[rest + 1]):
             P = T * _SEGMENT + within.masks[i]
             outer[P], log_outer[P] = 0.0, -np.inf
-            if mu[P] > 0.0:
+            if mu[P] > least:
                 log_sum = Z[P] - a[P] - slope * k
                 surprise[T, 0] += mu[P] * log_sum
                 surprise[T, 1] += abs(mu[P] * log_sum)
