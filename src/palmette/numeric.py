@@ -10,8 +10,18 @@ import numpy as np
 from numba.extending import intrinsic
 
 from palmette._jit import inline, reduction
+from palmette.octets import load, not_below, repeat, store
 
-__all__ = ["accumulate", "add_exponentials", "exponential", "largest", "logarithm", "scramble", "unit_draw"]
+__all__ = [
+    "accumulate",
+    "add_exponentials",
+    "add_shares",
+    "exponential",
+    "largest",
+    "logarithm",
+    "scramble",
+    "unit_draw",
+]
 
 _LOWEST = -708.0  # exp of anything below is subnormal; we call it 0
 _LOG2_E = 1.4426950408889634
@@ -23,6 +33,8 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / math.fac
 _CENTRES = 1 + (np.arange(128) + 0.5) / 128
 _INVERSES, _LOGS = 1 / _CENTRES, np.log(_CENTRES)
 _LOG_2 = math.log(2)
+
+_HARMLESS = 82 * _LOG_2  # 2^29 terms, each smaller by this than the largest, are less than 2^-53 of the sum
 
 
 @intrinsic
@@ -92,13 +104,45 @@ def largest(values, count):
 
 
 @inline
+def _kept(values, count, least):
+    # Move the octets that hold a number above `least`, or NaN, to the front; how many numbers there are then. A look at
+    # three of them tells whether it is worth while.
+    if values[0] > least and values[count >> 1] > least and values[count - 1] > least:
+        return count
+    kept = 0
+    whole = count & ~7
+    bound = repeat(least)
+    for j in range(0, whole, 8):
+        octet = load(values, j)
+        if not_below(octet, bound):
+            store(octet, values, kept)
+            kept += 8
+    for j in range(whole, count):
+        values[kept] = values[j]
+        kept += 1
+    return kept
+
+
+@inline
+def add_shares(values, count):
+    """Σ exp(values[j]) over the first `count` entries, none of them above 0; what underflows costs nothing.
+
+    The entries are moved about.
+    """
+    return add_exponentials(values, _kept(values, count, _LOWEST), 0.0)
+
+
+@inline
 def accumulate(values, count, top, reference, total):
-    """(r, t) with t e^r = total e^reference + Σ exp(values[j]) over the first `count`, of which `top` is largest."""
+    """(r, t) with t e^r = total e^reference + Σ exp(values[j]) over the first `count`, of which `top` is largest.
+
+    Only octets that can change the last bit of the sum are added. The entries are moved about.
+    """
     if top > reference:
         total *= math.exp(reference - top)
         reference = top
     if reference > -np.inf:
-        total += add_exponentials(values, count, reference)
+        total += add_exponentials(values, _kept(values, count, reference - _HARMLESS), reference)
     else:
         for j in range(count):  # NaN is not larger than anything, and must not get lost
             if values[j] != values[j]:

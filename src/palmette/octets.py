@@ -15,7 +15,20 @@ from numba.core import types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
-__all__ = ["above", "add", "lane", "larger", "load", "multiply_add", "pick", "pick_logs", "repeat", "store", "subtract"]
+__all__ = [
+    "above",
+    "add",
+    "lane",
+    "larger",
+    "load",
+    "multiply_add",
+    "not_below",
+    "pick",
+    "pick_logs",
+    "repeat",
+    "store",
+    "subtract",
+]
 
 _EIGHT = ir.VectorType(ir.DoubleType(), 8)
 _INDEX = ir.IntType(32)
@@ -139,12 +152,21 @@ def multiply_add(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
     return _octet(x, y, z), code
 
 
-@intrinsic
-def above(typing_context: Any, x: Any, y: Any) -> Any:
-    """Whether any number of x is larger than that of y; NaN is not."""
-
+def _comparing(make: Callable[[Any, Any, Any], Any], x: Any, y: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        flags = builder.bitcast(builder.fcmp_ordered(">", *arguments), ir.IntType(8))
+        flags = builder.bitcast(make(builder, *arguments), ir.IntType(8))
         return builder.icmp_unsigned("!=", flags, ir.IntType(8)(0))
 
     return types.boolean(x, y), code
+
+
+@intrinsic
+def above(typing_context: Any, x: Any, y: Any) -> Any:
+    """Whether any number of x is larger than that of y; NaN is not."""
+    return _comparing(lambda builder, a, b: builder.fcmp_ordered(">", a, b), x, y)
+
+
+@intrinsic
+def not_below(typing_context: Any, x: Any, y: Any) -> Any:
+    """Whether any number of x is larger than that of y, or NaN."""
+    return _comparing(lambda builder, a, b: builder.fcmp_unordered(">", a, b), x, y)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -23,7 +23,8 @@ __all__ = ["Workers", "check_threads", "default_threads"]
 Result = TypeVar("Result")
 
 _LONGEST = 4e7  # units of work in one slice, about a nanosecond each: far below a second
-_SHORTEST = 2e5  # below this a slice is not worth handing to another thread
+_SHORTEST = 1e5  # below this a slice is not worth handing to another thread
+_PATIENCE = 0.2  # seconds
 
 
 def default_threads() -> int:
@@ -72,27 +73,50 @@ class Workers:
         slices = list(itertools.pairwise(edges))
         if self.threads == 1 or len(slices) == 1:
             return [self._finish(call(a, b), done[b] - done[a]) for a, b in slices]
+        return self._share(call, slices, [done[b] - done[a] for a, b in slices])
+
+    def _share(
+        self, call: Callable[[int, int], Result], slices: list[tuple[int, int]], amounts: list[float]
+    ) -> list[Result]:
+        # Every thread takes the next slice, this one too: one hand-over for each thread, and not for each slice.
+        results: dict[int, Result] = {}
+        numbers, left = itertools.count(), list(amounts)
+        stopped = False
+
+        def take(report: bool) -> None:
+            nonlocal stopped
+            try:
+                while not stopped and (number := next(numbers)) < len(slices):
+                    results[number] = call(*slices[number])
+                    if report:
+                        self._report(results, left)
+            except BaseException:
+                stopped = True
+                raise
+
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="palmette")
-        futures = [self._pool.submit(call, a, b) for a, b in slices]
-        self._await(futures, [done[b] - done[a] for a, b in slices])
-        return [future.result() for future in futures]
+            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="palmette")
+        futures = [self._pool.submit(take, False) for _ in range(min(self.threads, len(slices)) - 1)]
+        take(True)
+        while wait(futures, timeout=_PATIENCE).not_done:  # so that the main thread wakes up for Ctrl-C and for the bar
+            self._report(results, left)
+        for future in futures:
+            future.result()
+        self._report(results, left)
+        return [results[number] for number in range(len(slices))]
+
+    def _report(self, results: dict[int, Any], left: list[float]) -> None:
+        # Tell the bar what is new; the amounts that it knows of become 0.
+        new = [number for number in tuple(results) if left[number] > 0.0]
+        self._progress.advance(sum(left[number] for number in new))
+        for number in new:
+            left[number] = 0.0
 
     def _edges(self, work: npt.NDArray[np.float64], total: float) -> list[int]:
         grain = min(max(total / (8 * self.threads), _SHORTEST), _LONGEST)
         pieces = max(1, int(np.ceil(total / grain)))
         inner = np.searchsorted(np.cumsum(work), total * np.arange(1, pieces) / pieces)
         return [0, *np.unique(inner[(inner > 0) & (inner < len(work))]).tolist(), len(work)]
-
-    def _await(self, futures: list[Future[Any]], amounts: list[float]) -> None:
-        amount = dict(zip(futures, amounts, strict=True))
-        pending = set(futures)
-        while pending:
-            # A timeout, so that the main thread wakes up for Ctrl-C and for the progress bar.
-            finished, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
-            self._progress.advance(sum(amount[future] for future in finished))
-            for future in finished:
-                future.result()
 
     def _finish(self, result: Result, amount: float) -> Result:
         self._progress.advance(amount)

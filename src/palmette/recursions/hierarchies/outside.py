@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette._jit import kernel, reduction
 from palmette.clusters import lowest_leaf
-from palmette.numeric import add_exponentials, exponential
+from palmette.numeric import add_shares, exponential
 from palmette.recursions.subsets import TILE, ZERO, walking
 
 __all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
@@ -30,7 +30,7 @@ def _gather_tile(context, first, table, begin, end, tile, state):
         R = first | table[j]
         P = C | R
         tile[j - begin] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
-    return state + add_exponentials(tile, end - begin, 0.0)
+    return state + add_shares(tile, end - begin)
 
 
 def _gather_clusters(data, Z, log_weight, masks, out):
