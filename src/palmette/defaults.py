@@ -40,6 +40,8 @@ class Defaults:
     exact_leaves: int = 20
     #: The same for a black box such as `SplitFunction`, which is asked about every split and needs a table of them.
     function_leaves: int = 17
+    #: Bytes of log ψ that are kept for such a model; what is beyond is asked for anew in each pass.
+    function_bytes: int = 600_000_000
     #: Leaves of each problem of a batch: a thread that solves one hears no Ctrl-C before it is done.
     batch_leaves: int = 17
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,10 @@ class SplitTables(NamedTuple):
             kernel(self.data, self.allowed, masks[first:last], *tables)
 
         workers.run(call, np.full(len(masks), work))
+
+    def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
+        """How many of these clusters come next, and what the compiled log ψ reads for them: all, and the tables."""
+        yield len(parents), self.data
 
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
