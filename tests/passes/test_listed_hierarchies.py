@@ -60,7 +60,11 @@ def test_blocks_of_any_size_and_any_room_give_what_a_table_gives(case, seed, blo
         tolerance = 1e-12 + 1e-14 * case.scale
         np.testing.assert_allclose(mu, table.outside(Z).mu, atol=tolerance)
         np.testing.assert_allclose(listed.parent_sizes(Z, mu), table.parent_sizes(Z, mu), atol=n * tolerance)
-        assert listed.entropy(Z, mu) == pytest.approx(entropy, rel=1e-12) == pytest.approx(table.entropy(Z, mu), abs=case.tolerance)
+        assert (
+            listed.entropy(Z, mu)
+            == pytest.approx(entropy, rel=1e-12)
+            == pytest.approx(table.entropy(Z, mu), abs=case.tolerance)
+        )
         for one, two in zip(listed.draw(Z, 20, 3), table.draw(Z, 20, 3), strict=True):
             np.testing.assert_allclose(one, two)
         for cluster in range(1, 1 << n):
