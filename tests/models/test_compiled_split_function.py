@@ -273,7 +273,8 @@ def wrong(left, right, value):
 @pytest.mark.parametrize(
     ("function", "args", "message"),
     [
-        (3, (), "expected a function of two clusters, not 3"),
+        (3, (), "expected a function of two clusters, plain or with @njit, not 3"),
+        (max, (), "expected a function of two clusters, plain or with @njit, not <built-in function max>"),
         (tight, (), r"tight takes \(left, right, weights, beta\), but is called with two clusters$"),
         (tight, [1.0], "is called with two clusters and one of args$"),
         (zero, [1.0, 2.0], "is called with two clusters and 2 of args$"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numba
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 
 from palmette._jit import as_compiled
 
@@ -27,10 +28,11 @@ def check_compiles(function: Any, clusters: Sequence[Any], args: Sequence[Any]) 
     Traceback (most recent call last):
     TypeError: the split function <lambda> returns unicode_type; expected a number, its log potential
     """
-    if not callable(function):
-        raise TypeError(f"expected a function of two clusters, not {function!r}")
-    name = f"the split function {getattr(function, '__name__', repr(function))}"
-    _check_parameters(name, function, len(args))
+    if not inspect.isfunction(function) and not isinstance(function, Dispatcher):
+        raise TypeError(f"expected a function of two clusters, plain or with @njit, not {function!r}")
+    plain: Any = getattr(function, "py_func", function)
+    name = f"the split function {plain.__name__}"
+    _check_parameters(name, plain, len(args))
     part, given = as_compiled(function), tuple(numba.typeof(value) for value in (*clusters, *args))
     try:
         part.compile(given)
@@ -45,7 +47,7 @@ def check_compiles(function: Any, clusters: Sequence[Any], args: Sequence[Any]) 
 
 
 def _check_parameters(name: str, function: Any, n_args: int) -> None:
-    signature = inspect.signature(getattr(function, "py_func", function))
+    signature = inspect.signature(function)
     try:
         signature.bind(*range(2 + n_args))
     except TypeError:
