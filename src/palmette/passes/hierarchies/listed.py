@@ -145,6 +145,10 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
         return sum(_entropy(block, Z, mu) for block in self._downward("taking an expectation", mu))
 
+    def entropy_alone(self, Z: Floats) -> float:
+        """The entropy for one who does not want μ, which comes with it."""
+        return HierarchyPasses.entropy_alone(self, Z)
+
     def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         if other.trellis is not None:
