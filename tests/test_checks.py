@@ -275,9 +275,9 @@ def test_labels_are_escaped_in_a_picture(awkward):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda left, right: 0.0, r"returned an array of shape \(\) for 1 splits; expected \(1,\)"),
-        (lambda left, right: np.zeros((len(left), 1)), r"returned an array of shape \(1, 1\) for 1 splits"),
-        (lambda left, right: np.zeros(7), r"returned an array of shape \(7,\) for 1 splits"),
+        (lambda left, right: 0.0, r"returned an array of shape \(\) for 3 splits; expected \(3,\)"),
+        (lambda left, right: np.zeros((len(left), 1)), r"returned an array of shape \(3, 1\) for 3 splits"),
+        (lambda left, right: np.zeros(7), r"returned an array of shape \(7,\) for 3 splits"),
         (lambda left, right: np.full(len(left), np.nan), r"returned nan for the split 0b1 \| 0b10"),
         (lambda left, right: np.full(len(left), np.inf), r"returned inf for the split 0b1 \| 0b10"),
         (lambda left, right: np.where(right == 0b110, np.nan, 0.0), r"returned nan for the split 0b1 \| 0b110"),

@@ -13,8 +13,8 @@ Ginkgo, the dearest score    12     28     81
 partitions, correlation      0.1    0.3    0.9    2.7    8.9
 ===========================  =====  =====  =====  =====  =====
 
-A `SplitFunction` takes 2, 7 and 18 seconds at 15, 16 and 17 leaves, whatever its function needs itself, and a table of
-4·3^n bytes: 0.5 GB at 17, 14 GB at 20.
+A `SplitFunction` that multiplies two sizes takes 1.0, 3.2, 13 and 46 seconds at 16 to 19 leaves, nearly all in NumPy.
+All its values would take 4·3^n bytes: 0.5 GB at 17 leaves, 14 GB at 20.
 
 A sparse trellis grown to shares of 1e-2, 1e-3 and 1e-4 took 0.1, 0.2 and 0.9 seconds for 45 leaves and 0.3, 0.9 and 10
 for 100 (Dasgupta, β = 1); log Z rose by 9 and 5, and by 23 and 14, from each to the next: the first two miss
@@ -38,8 +38,10 @@ class Defaults:
 
     #: Leaves up to which everything is summed over: hierarchies and partitions, on the full trellis.
     exact_leaves: int = 20
-    #: The same for a black box such as `SplitFunction`, which is asked about every split and needs a table of them.
-    function_leaves: int = 17
+    #: The same for a black box such as `SplitFunction`, which is asked about every split in Python.
+    function_leaves: int = 18
+    #: Bytes of log ψ that are kept for such a model; what is beyond is asked for anew in each pass.
+    function_bytes: int = 600_000_000
     #: Leaves of each problem of a batch: a thread that solves one hears no Ctrl-C before it is done.
     batch_leaves: int = 17
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
@@ -57,9 +59,9 @@ class Defaults:
     #: The same where growing is all that was asked for, with `search.grow`: as much as memory holds with ease.
     grown_clusters: int = 200_000
 
-    def most_leaves(self, *, tabled: bool) -> int:
-        """Leaves up to which everything is summed over; `tabled`: by a model whose splits fill a table."""
-        return self.function_leaves if tabled else self.exact_leaves
+    def most_leaves(self, *, asked: bool) -> int:
+        """Leaves up to which everything is summed over; `asked`: by a model that is asked about every split."""
+        return self.function_leaves if asked else self.exact_leaves
 
 
 DEFAULTS = Defaults()

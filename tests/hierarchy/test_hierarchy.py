@@ -66,9 +66,9 @@ def test_masks_are_the_clusters_bit_by_bit(h):
 
 
 def test_masks_reach_to_62_leaves():
-    assert caterpillar(62).cluster_masks()[-1] == 2**62 - 1
-    with pytest.raises(ValueError, match="at most 62 leaves, and this hierarchy has 63"):
-        caterpillar(63).cluster_masks()
+    assert caterpillar(63).cluster_masks()[-1] == 2**63 - 1
+    with pytest.raises(ValueError, match="at most 63 leaves, and this hierarchy has 64"):
+        caterpillar(64).cluster_masks()
 
 
 @given(hierarchies(binary=True))

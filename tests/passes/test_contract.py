@@ -12,6 +12,7 @@ from partition_oracle import PartitionOracle, mask_of, meets
 from palmette import Hierarchy, Partition, PartitionTrellis, SparseTrellis
 from palmette.models import CorrelationClusters, Dasgupta
 from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.hierarchies.listed import ListedHierarchyPasses
 from palmette.passes.hierarchies.protocol import HierarchyPasses
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.passes.partitions.conditions import PartitionConditions
@@ -47,6 +48,7 @@ def some_of(n):
 
 HIERARCHIES = {
     "full": (FullHierarchyPasses, lambda model: FullHierarchyPasses(model)),
+    "listed": (ListedHierarchyPasses, lambda model: ListedHierarchyPasses(model)),
     "sparse, all clusters": (
         SparseHierarchyPasses,
         lambda model: SparseHierarchyPasses(model, SparseTrellis.from_clusters(every_cluster(), LABELS)),

@@ -124,7 +124,7 @@ def test_chains_that_disagree_are_said_to_and_the_error_is_their_spread(nothing_
 
 def test_black_boxes_beyond_the_exact_limit_are_refused(nothing_is_exact):
     model = pal.models.SplitFunction(5, lambda left, right: np.zeros(len(left)))
-    with pytest.raises(TypeError, match="write it as a SplitModel, or compare with a full trellis, of up to 3 leaves"):
+    with pytest.raises(TypeError, match="a CompiledSplitFunction, or compare with a full trellis, of up to 3 leaves"):
         pal.search.uncovered(sparse_posterior(model))
 
 

@@ -16,7 +16,7 @@ from palmette.links import Links
 
 Support: TypeAlias = Mapping[frozenset[int], float] | ArrayLike
 _Leaves = Sequence[int] | NDArray[np.integer[Any]]
-_MASK_BITS = 62  # what fits into int64 with room for the sign and for 1 << n
+_MASK_BITS = 63  # what fits into int64 beside the sign
 
 
 class RootedTree(Labelled):
@@ -175,7 +175,7 @@ class RootedTree(Labelled):
         return [(clusters[left], clusters[right]) for left, right in pairs.tolist()]
 
     def cluster_masks(self) -> Ints:
-        """The cluster of every node as a bit mask (bit i for leaf i), shape (n_nodes,); n ≤ 62.
+        """The cluster of every node as a bit mask (bit i for leaf i), shape (n_nodes,); n ≤ 63.
 
         >>> from palmette.hierarchy import Hierarchy
         >>> Hierarchy.from_nested(((0, 2), 1)).cluster_masks()

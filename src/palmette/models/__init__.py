@@ -3,6 +3,7 @@
 from palmette.models.base import FeatureModel, Model
 from palmette.models.cluster_function import ClusterFunction
 from palmette.models.cluster_model import ClusterModel, PartitionModel
+from palmette.models.compiled_split_function import CompiledSplitFunction
 from palmette.models.correlation import Correlation
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.models.dasgupta import Dasgupta
@@ -18,6 +19,7 @@ from palmette.models.uniform_partitions import UniformPartitions
 __all__ = [
     "ClusterFunction",
     "ClusterModel",
+    "CompiledSplitFunction",
     "Correlation",
     "CorrelationClusters",
     "Dasgupta",

@@ -18,7 +18,15 @@ from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.labels import check_labels
 
-__all__ = ["Clusterings", "FeatureModel", "Model", "checked_values", "require_masks", "require_model"]
+__all__ = [
+    "Clusterings",
+    "FeatureModel",
+    "Model",
+    "check_leaf_count",
+    "checked_values",
+    "require_masks",
+    "require_model",
+]
 
 Clusterings = Literal["hierarchies", "partitions"]
 
@@ -40,7 +48,7 @@ class Model:
     knows_all: ClassVar[bool] = True
 
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
-        self._n_leaves = _check_count(n_leaves)
+        self._n_leaves = check_leaf_count(n_leaves)
         self._labels = check_labels(labels, self._n_leaves)
 
     @property
@@ -170,7 +178,8 @@ def checked_values(values: npt.ArrayLike, what: str, names: Callable[[int], str]
     return array
 
 
-def _check_count(n_leaves: int) -> int:
+def check_leaf_count(n_leaves: int) -> int:
+    """A number of leaves that a model can have."""
     if isinstance(n_leaves, bool) or not isinstance(n_leaves, int | np.integer):
         raise TypeError(f"the number of leaves must be an integer, not {type(n_leaves).__name__}")
     if n_leaves < 1:

@@ -18,7 +18,7 @@ from palmette.threads import Workers
 if TYPE_CHECKING:
     from palmette.models.split_model import HierarchyModel, SplitModel
 
-__all__ = ["Potentials", "Separable", "feature_table", "listed_potentials", "separable_potentials"]
+__all__ = ["Potentials", "Separable", "feature_table", "listed_log_psi", "listed_potentials", "separable_potentials"]
 
 _ONE = np.uint64(1)
 
@@ -44,8 +44,9 @@ def _separable_log_psi(data, P, L, R):
 
 
 @inline
-def _listed_log_psi(data, P, L, R):
-    # The splits of P are stored by increasing L ∋ lowest leaf: the rank of L is its bits at the places of P, packed.
+def listed_log_psi(data, P, L, R):
+    """log ψ of a split from (starts, values): those of the splits of P begin at starts[P], by increasing L."""
+    # L is the part with the lowest leaf. Its rank is its bits at the places of P, packed.
     starts, values = data
     lowest = lowest_leaf(P)
     inner = L if L & lowest else R
@@ -75,7 +76,7 @@ def listed_potentials(model: HierarchyModel) -> Potentials:
     for mask in np.flatnonzero(lengths).tolist():
         left = left_parts(mask)
         values[starts[mask] : starts[mask] + lengths[mask]] = model.log_potentials(left, mask ^ left)
-    return Potentials(_listed_log_psi, (starts, values))
+    return Potentials(listed_log_psi, (starts, values))
 
 
 def feature_table(model: SplitModel, workers: Workers, n_rows: int) -> Floats:

@@ -18,9 +18,9 @@ class SplitFunction(HierarchyModel):
     """log ψ(L, R) = f(L, R) for a black box f over arrays of bit masks.
 
     ``f(left, right)`` gets two int64 arrays of the same length (bit i set: leaf i belongs; the lowest leaf of the split
-    is always in `left`) and returns as many log potentials, −inf where a split is impossible. It is called once for
-    every cluster that occurs and all its values are kept: 4·3^n bytes, so n ≤ 17 or so. A `SplitModel` of two
-    compiled functions is faster and goes further.
+    is always in `left`) and returns as many log potentials, −inf where a split is impossible. It is called with the
+    splits of many clusters at a time, and must treat each on its own. Up to 17 leaves all its values are kept; beyond,
+    it is called anew in each pass. What Numba can compile is faster as a `CompiledSplitFunction`, and goes further.
 
     >>> import numpy as np, palmette as pal
     >>> balanced = lambda left, right: -np.abs(np.bitwise_count(left) - 1.0 * np.bitwise_count(right))

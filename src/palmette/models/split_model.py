@@ -38,8 +38,8 @@ def require_binary(hierarchy: Hierarchy) -> Hierarchy:
 class HierarchyModel(Model):
     """log ψ(L, R) for every split of every cluster of the leaves.
 
-    A subclass of its own needs `log_potentials`, for at most 63 leaves; everything else is made of it. `SplitModel` and
-    `SplitFunction` have done that.
+    A subclass of its own needs `log_potentials`, for at most 63 leaves; everything else is made of it. `SplitModel`,
+    `CompiledSplitFunction` and `SplitFunction` have done that.
     """
 
     clusterings = "hierarchies"

@@ -14,7 +14,7 @@ from palmette.array_types import Masks
 from palmette.clusters import cluster_sizes
 from palmette.errors import TrellisTooLarge
 from palmette.passes.resources import Resources, amount
-from palmette.threads import Workers
+from palmette.progress import Progress
 
 __all__ = ["SERIAL", "AllClusters"]
 
@@ -57,6 +57,6 @@ class AllClusters(Resources):
     def _by_size(self) -> Masks:
         return np.argsort(self.sizes, kind="stable").astype(np.uint32)
 
-    def workers(self, title: str, total: float) -> Workers:
-        """Threads for one pass, with a progress bar that counts up to `total`."""
-        return super().workers(f"{title}, n = {self.n}", total)
+    def progress(self, title: str, total: float) -> Progress:
+        """A progress bar that counts up to `total`."""
+        return super().progress(f"{title}, n = {self.n}", total)

@@ -23,13 +23,24 @@ class Resources:
 
     def require(self, what: str, n_bytes: int, instead: str) -> None:
         """Raise `TrellisTooLarge` unless so many bytes may be used for `what`."""
-        limit = self._max_memory if self._max_memory is not None else _default_memory()
-        if n_bytes > limit:
-            raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {amount(limit)} are allowed. {instead}")
+        if n_bytes > self._limit:
+            raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {amount(self._limit)} are allowed. {instead}")
+
+    def room_beside(self, n_bytes: int) -> int:
+        """How many bytes may be used beside so many."""
+        return max(0, self._limit - n_bytes)
+
+    def progress(self, title: str, total: float) -> Progress:
+        """A progress bar that counts up to `total`."""
+        return Progress(title, total, self._progress)
 
     def workers(self, title: str, total: float) -> Workers:
         """Threads for one pass, with a progress bar that counts up to `total`."""
-        return Workers(self._threads, Progress(title, total, self._progress))
+        return Workers(self._threads, self.progress(title, total))
+
+    @property
+    def _limit(self) -> int:
+        return self._max_memory if self._max_memory is not None else _default_memory()
 
 
 def _check_memory(max_memory: int | None) -> int | None:

@@ -102,11 +102,8 @@ def _better(model: HierarchyModel, known: Found, hierarchy: Hierarchy) -> Found:
 
 
 def _split_masks(hierarchy: Hierarchy) -> npt.NDArray[np.uint64]:
-    # (n − 1, 2): the parts of every split, children first. `Hierarchy.cluster_masks` ends at 62 leaves.
-    masks = [1 << leaf for leaf in range(hierarchy.n_leaves)]
-    for one, two in hierarchy.children:
-        masks.append(masks[one] | masks[two])
-    return np.array(masks, dtype=np.uint64)[hierarchy.children]
+    # (n − 1, 2): the parts of every split, children first.
+    return hierarchy.cluster_masks().astype(np.uint64)[hierarchy.children]
 
 
 class _Search:

@@ -28,7 +28,7 @@ def uncovered(
 ) -> Estimate:
     """The share of the posterior over *all* hierarchies that a posterior's sparse trellis does not hold.
 
-    0 for a full trellis. Up to 20 leaves (17 of a `SplitFunction`) it is exact, by the full one. Beyond, hierarchies
+    0 for a full trellis. Up to 20 leaves (18 of a `SplitFunction`) it is exact, by the full one. Beyond, hierarchies
     are drawn from all by Markov chains, under the conditions of `posterior`; the answer is the share of draws that are
     not in the trellis, with a standard error. Chains run for `seconds`, or for `sweeps` whatever the clock says; they
     stop before that when every cluster's probability is known to half a percent. If they do not agree, a
@@ -48,14 +48,14 @@ def uncovered(
     trellis, model = posterior.trellis, posterior.model
     if trellis is None or not model.knows_all:
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
-    most = DEFAULTS.most_leaves(tabled=not model.is_compiled)
+    most = DEFAULTS.most_leaves(asked=not model.is_compiled)
     if model.n_leaves <= most:
         gap = posterior.log_partition - posterior.on(None).log_partition
         return Estimate(max(0.0, -math.expm1(gap)), "exact")
     if not model.is_compiled:
         raise TypeError(
             f"what a trellis of {model.n_leaves} leaves misses is estimated by chains, which cannot move on {model!r}: "
-            f"write it as a SplitModel, or compare with a full trellis, of up to {most} leaves"
+            f"write it as a CompiledSplitFunction, or compare with a full trellis, of up to {most} leaves"
         )
     sampled = _sampled(posterior, seconds if sweeps is None else None, sweeps, rng, progress)
     if not sampled.verdict.agree:

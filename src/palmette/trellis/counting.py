@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-__all__ = ["bell_number", "double_factorial", "exact_count", "n_splits", "stirling_numbers"]
+__all__ = [
+    "bell_number",
+    "double_factorial",
+    "exact_count",
+    "from_remainders",
+    "moduli_for",
+    "n_splits",
+    "stirling_numbers",
+]
 
 _PRIMES = (4294967291, 4294967279, 4294967231, 4294967197)
 
@@ -51,17 +59,29 @@ def stirling_numbers(n: int) -> list[int]:
 
 def exact_count(count_modulo: Callable[[int], int], bound: int) -> int:
     """A number of at most `bound`, from its remainders modulo 2^64 (asked for as 0) and, if need be, some primes."""
-    moduli, product = [0], 1 << 64  # 0 stands for 2^64: unsigned integers wrap around
+    moduli = moduli_for(bound)
+    return from_remainders(moduli, map(count_modulo, moduli))
+
+
+def moduli_for(bound: int) -> list[int]:
+    """What a number of at most `bound` is known from the remainders of: 0, which stands for 2^64, and some primes."""
+    moduli, product = [0], 1 << 64  # unsigned integers wrap around
     for prime in _PRIMES:
         if product <= bound:
             moduli.append(prime)
             product *= prime
-    return _chinese_remainder({modulus or 1 << 64: count_modulo(modulus) for modulus in moduli})
+    return moduli
 
 
-def _chinese_remainder(residues: dict[int, int]) -> int:
-    value, modulus = 0, 1
-    for m, residue in residues.items():
-        value += modulus * ((residue - value) * pow(modulus, -1, m) % m)
-        modulus *= m
+def from_remainders(moduli: Iterable[int], remainders: Iterable[int]) -> int:
+    """The number with these remainders, by the Chinese remainder theorem.
+
+    >>> from_remainders([0, 5], [7, 2])
+    7
+    """
+    value, product = 0, 1
+    for modulus, remainder in zip(moduli, remainders, strict=True):
+        m = modulus or 1 << 64
+        value += product * ((remainder - value) * pow(product, -1, m) % m)
+        product *= m
     return value

@@ -5,6 +5,7 @@ from typing import Any
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.hierarchies.listed import ListedHierarchyPasses
 from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.trellis import SparseTrellis
@@ -17,5 +18,6 @@ def hierarchy_passes(
 ) -> HierarchyPasses:
     """The passes of a model on a sparse trellis, or over all hierarchies; `TrellisTooLarge` if these are too many."""
     if trellis is None:
-        return FullHierarchyPasses(model, conditions, **options)
+        kind = FullHierarchyPasses if model.is_compiled else ListedHierarchyPasses
+        return kind(model, conditions, **options)
     return SparseHierarchyPasses(model, trellis, conditions, **options)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.passes.hierarchies.blocks import SplitBlocks
 from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies.draws import draw_splits
 
 __all__ = ["draw_masks"]
 
 
-def draw_masks(tables: SplitTables, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.uint32], Floats]:
+def draw_masks(
+    tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: int
+) -> tuple[npt.NDArray[np.uint32], Floats]:
     """(size, n − 1) increasing masks of the clusters of two leaves or more of each draw; (size,) log potentials."""
     n = tables.clusters.n
     log_potential = np.zeros(size)
@@ -36,14 +40,21 @@ def draw_masks(tables: SplitTables, Z: Floats, size: int, seed: int) -> tuple[np
             starts = np.append(starts, len(cluster))
             left, gain = np.empty_like(cluster), np.empty(len(cluster))
             work = 4.0 * 2.0 ** (k - 1) + 50.0 * np.diff(starts)
-            fixed = (tables.data, Z, np.uint64(seed), clusters, starts, draw)
-            workers.run(partial(kernel, *fixed, left, gain), work)
+            first = 0
+            for count, data in tables.pieces(clusters):
+                call = _from(first, partial(kernel, data, Z, np.uint64(seed), clusters, starts, draw, left, gain))
+                workers.run(call, work[first : first + count])
+                first += count
             log_potential += np.bincount(draw, gain, minlength=size)
             for part in (left, cluster ^ left):
                 sizes = np.bitwise_count(part)
                 for s in np.unique(sizes[sizes >= 2]):
                     pending[s].append((part[sizes == s], draw[sizes == s]))
     return _by_draw(visited, size, n), log_potential
+
+
+def _from(first: int, call: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    return lambda a, b: call(first + a, first + b)
 
 
 def _by_draw(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,10 @@ class SplitTables(NamedTuple):
 
         workers.run(call, np.full(len(masks), work))
 
+    def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
+        """How many of these clusters come next, and what the compiled log ψ reads for them: all, and the tables."""
+        yield len(parents), self.data
+
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
         Z, M = np.empty(1 << n), np.empty(1 << n)
@@ -57,16 +62,16 @@ class SplitTables(NamedTuple):
 
 
 def tabulate_potentials(model: HierarchyModel, clusters: AllClusters) -> Potentials:
-    """The tables of `model` for all clusters; ValueError if a score of a person's own is not symmetric."""
+    """The tables of `model` for all clusters; ValueError if a score of a person's own is no score, on some splits."""
     with clusters.workers("tabulating clusters", 20.0 * 2**clusters.n) as workers:
         potentials = model.tabulate_splits(workers)
     if not is_ours(potentials.log_psi):
-        _check_symmetric(model, potentials)
+        _try_out(model, potentials)
     return potentials
 
 
-def _check_symmetric(model: HierarchyModel, potentials: Potentials) -> None:
-    # The passes hand the two parts of a split to the score in either order.
+def _try_out(model: HierarchyModel, potentials: Potentials) -> None:
+    # A score must not be NaN or +inf, and has to be symmetric: the passes hand it the parts of a split in either order.
     n = model.n_leaves
     rng = np.random.default_rng(0)
     parent, choice = rng.integers(1, 1 << n, (2, 64), dtype=np.uint64)
@@ -77,11 +82,15 @@ def _check_symmetric(model: HierarchyModel, potentials: Potentials) -> None:
     evaluate = specialise(listed_log_psi, log_psi=potentials.log_psi)
     evaluate(potentials.data, parent, left, parent ^ left, one)
     evaluate(potentials.data, parent, parent ^ left, left, two)
-    bad = np.flatnonzero(~np.isclose(one, two, rtol=1e-9, atol=1e-9, equal_nan=True))
+    bad = np.flatnonzero(~(one < np.inf) | ~np.isclose(one, two, rtol=1e-9, atol=1e-9))
     if len(bad):
         i = bad[0]
         sides = " and ".join(describe_cluster(cluster_members(int(m[i])), model.labels) for m in (left, parent ^ left))
+        what = f"the split into {sides}"
+        name = f"{type(model).__name__}.score"
+        if not one[i] < np.inf:
+            raise ValueError(f"{name} returned {one[i]} for {what}; a log potential is finite or -inf")
         raise ValueError(
-            f"{type(model).__name__}.score is not symmetric: the split into {sides} has log potential {one[i]:g} "
-            f"one way round and {two[i]:g} the other; a split is an unordered pair"
+            f"{name} is not symmetric: {what} has log potential {one[i]:g} one way round and {two[i]:g} the other; "
+            "a split is an unordered pair"
         )

@@ -1,0 +1,84 @@
+"""log ψ of all splits by asking a model, a block of clusters at a time; as much as there is room for is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette._jit import specialise
+from palmette.array_types import Floats, Ints, Masks
+from palmette.models.full_tables import listed_log_psi
+from palmette.models.split_model import HierarchyModel
+from palmette.passes.all_clusters import AllClusters
+from palmette.recursions.hierarchies.listed import left_parts
+
+__all__ = ["BLOCK", "SplitBlock", "SplitBlocks"]
+
+BLOCK = 1 << 18  # splits that a model is asked about in one call: far less than there are, and no overhead for each
+
+
+class SplitBlock(NamedTuple):
+    """Clusters of one size, increasing, and log ψ of their splits: a row each, by increasing left part."""
+
+    parents: Masks
+    log_psi: Floats
+
+    def parts(self) -> tuple[Ints, Ints]:
+        """L and R of every split, in the shape of `log_psi`."""
+        left = np.empty(self.log_psi.shape, np.int64)
+        left_parts(self.parents, left)
+        return left, self.parents.astype(np.int64)[:, None] ^ left
+
+
+class SplitBlocks:
+    """log ψ of the splits of any clusters, of which at most `room` bytes are kept for the next time they are wanted."""
+
+    def __init__(self, model: HierarchyModel, clusters: AllClusters, room: int) -> None:
+        self.clusters = clusters
+        self._model = model
+        self._room = room
+        self._kept: dict[tuple[int, int], Floats] = {}
+
+    def over(self, masks: Masks) -> Iterator[SplitBlock]:
+        """Block by block, clusters that are all of one size, two leaves or more, and increasing."""
+        if len(masks) == 0:
+            return
+        size = int(masks[0]).bit_count()
+        everything = self.clusters.of_size(size)
+        # Blocks have fixed places, so that they are found again.
+        in_block = max(1, BLOCK // (2 ** (size - 1) - 1))
+        block, row = np.divmod(np.searchsorted(everything, masks), in_block)
+        for part in np.split(np.arange(len(masks)), np.flatnonzero(np.diff(block)) + 1):
+            number = int(block[part[0]])
+            n_rows = min(in_block, len(everything) - number * in_block)
+            kept = self._kept.get((size, number))
+            if kept is None:
+                found = self._ask(masks[part], size)
+                if len(part) == n_rows and found.nbytes <= self._room:
+                    self._kept[size, number] = found
+                    self._room -= found.nbytes
+            else:
+                found = kept if len(part) == n_rows else kept[row[part]]
+            yield SplitBlock(masks[part], found)
+
+    def _ask(self, masks: Masks, size: int) -> Floats:
+        block = SplitBlock(masks, np.empty((len(masks), 2 ** (size - 1) - 1)))
+        left, right = (side.ravel() for side in block.parts())
+        out = block.log_psi.ravel()
+        for begin in range(0, len(out), BLOCK):  # a large cluster may have more splits than a block
+            some = slice(begin, begin + BLOCK)
+            out[some] = self._model.log_potentials(left[some], right[some])
+        return block.log_psi
+
+    def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
+        """How many of these clusters come next, and what the compiled log ψ reads for them."""
+        starts = np.empty(1 << self.clusters.n, np.int64)
+        for block in self.over(parents):
+            starts[block.parents] = block.log_psi.shape[1] * np.arange(len(block.parents))
+            yield len(block.parents), (starts, block.log_psi.ravel())
+
+    def specialised(self, template: Any) -> Any:
+        """`template` compiled for a log ψ that is read from a list."""
+        return specialise(template, log_psi=listed_log_psi)
