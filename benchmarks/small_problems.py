@@ -62,6 +62,7 @@ def batch(n_jets: int, n_leaves: int, repeat: int) -> list[str]:
     models = {
         "Ginkgo ordered": pal.models.Ginkgo(example, 1.5, 16.0),
         "Ginkgo symmetric": pal.models.Ginkgo(example, 1.5, 16.0, likelihood="symmetric"),
+        "Ginkgo density": pal.models.Ginkgo(example, 1.5, 16.0, likelihood="density"),
         "a user's score": PlainLiteral(n_leaves, theta=[1.5], additive=example),
     }
     lines = [f"| {n_leaves}-leaf jets, log Z + MAP, one thread | jets/s, batch | jets/s, one by one | ratio |"]
