@@ -112,9 +112,7 @@ def infer(
     children = np.full((1 + n_draws, n_merges, 2), -1, np.int32)
     out = (np.empty(n), np.empty(n), children[0], children[1:], np.full((n, n_draws), -np.inf))
     out[-1][sizes == 1] = 0.0
-    p, k = len(batch.model.pairwise), batch.model.n_features
-    pair_offsets = np.concatenate([[0], np.cumsum(p * sizes**2)])
-    data = (batch.theta, batch.offsets, batch.additive, pair_offsets, batch.pairwise, p, k, np.uint64(seed), streams)
+    data = (*batch.arrays(), np.uint64(seed), streams)
     kernel = batch_kernel(batch.model)
     work = work_of(sizes, n_draws)
     with Workers(check_threads(threads), Progress(f"{n} problems", float(work.sum()), progress)) as workers:

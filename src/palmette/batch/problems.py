@@ -99,6 +99,12 @@ class Problems:
         """(N,): the number of leaves of each problem."""
         return np.diff(self.offsets)
 
+    def arrays(self) -> tuple[Any, ...]:
+        """(θ, offsets, additive, pair_offsets, pairwise, p, k): what kernels are given; see `batch_kernel`."""
+        p, k = len(self.model.pairwise), self.model.n_features
+        pair_offsets = np.concatenate([[0], np.cumsum(p * self.n_leaves**2)])
+        return self.theta, self.offsets, self.additive, pair_offsets, self.pairwise, p, k
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -12,6 +12,7 @@ from palmette import search
 from palmette._extras import require
 from palmette.array_types import Floats, Ints
 from palmette.batch.inference import infer, work_of
+from palmette.batch.potentials import log_potentials
 from palmette.batch.problems import Problems
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
@@ -85,7 +86,9 @@ class Inference:
         possible = np.array([error is None for error in errors], dtype=bool)
         rows = _Rows(len(jets), self._names(jets.children is not None))
         self._solve_small(chunk, np.flatnonzero(possible & (jets.n_leaves <= DEFAULTS.batch_leaves)), rows)
-        if self.searches or jets.children is not None or self.max_leaves > DEFAULTS.batch_leaves:
+        if jets.children is not None:
+            self._score_truth(jets, np.flatnonzero(possible), rows)
+        if self.searches or self.max_leaves > DEFAULTS.batch_leaves:
             for i in np.flatnonzero(possible).tolist():
                 self._solve_one(chunk, i, rows)
         error = require("pyarrow", "parquet").array(errors, "string")
@@ -108,15 +111,21 @@ class Inference:
                 if self.n_draws:
                     rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, begin:end])
 
+    def _score_truth(self, jets: Jets, which: Ints, rows: _Rows) -> None:
+        known = jets[which]
+        assert known.children is not None
+        problems = Problems.like(self._any_model(), known.offsets, additive=known.momenta)
+        values = log_potentials(problems, known.children, threads=self.threads)
+        for k, i in enumerate(which.tolist()):
+            rows.put(i, "true", values[k], known.children[known.offsets[k] - k : known.offsets[k + 1] - k - 1])
+
     def _solve_one(self, chunk: Chunk, i: int, rows: _Rows) -> None:
         jet = chunk.jets[i]
         model = self.model(jet.momenta)
         if model.n_leaves > DEFAULTS.batch_leaves:
             self._solve_large(chunk, i, model, rows)
-        found = {name: self._search(name, model) for name in self.searches}
-        if jet.children is not None:
-            found["true"] = jet.hierarchy
-        for name, hierarchy in found.items():
+        for name in self.searches:
+            hierarchy = self._search(name, model)
             rows.put(i, name, model.log_potential(hierarchy), hierarchy.children)
 
     def _search(self, name: str, model: Ginkgo) -> Hierarchy:
