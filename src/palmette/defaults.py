@@ -40,8 +40,8 @@ class Defaults:
     exact_leaves: int = 20
     #: The same for a black box such as `SplitFunction`, which is asked about every split and needs a table of them.
     function_leaves: int = 17
-    #: Leaves of each problem of a batch: a thread that solves one hears no Ctrl-C before it is done.
-    batch_leaves: int = 17
+    #: Leaves of each problem of a batch up to which everything is summed over; larger ones are sampled.
+    batch_leaves: int = 20
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
     fitted_leaves: int = 16
     #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.

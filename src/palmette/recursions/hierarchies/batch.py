@@ -146,6 +146,7 @@ def _solve_problems(
     k,
     seed,
     streams,
+    most,
     first,
     last,
     log_z,
@@ -156,13 +157,16 @@ def _solve_problems(
 ):
     largest = 1
     for i in range(first, last):
-        largest = max(largest, offsets[i + 1] - offsets[i])
+        if offsets[i + 1] - offsets[i] <= most:
+            largest = max(largest, offsets[i + 1] - offsets[i])
     work = np.empty(k << largest)
     Z = np.empty(1 << largest)
     M = np.empty(1 << largest)
     masks = np.empty(largest, np.uint64)
     for i in range(first, last):
         n = offsets[i + 1] - offsets[i]
+        if n > most:
+            continue
         own = theta[i if theta.shape[0] > 1 else 0]
         matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
         table = work[: k << n].reshape(k, 1 << n)
@@ -182,10 +186,11 @@ def _solve_problems(
 def batch_kernel(model: SplitModel) -> Any:
     """The kernel (θ, offsets, …, first, last, log Z, log M, children, drawn, logs) for a model.
 
-    It solves the problems first … last − 1. θ is (N, m), or (1, m) if all share it; the p matrices of problem i are
-    the entries pair_offsets[i] … pair_offsets[i + 1] − 1 of `pairwise`. A problem without a hierarchy of non-zero
-    potential gets −inf, and its merges are left alone. Its draws depend on the seed and on streams[i] only; `drawn`
-    are their merges, (draws, rows of children, 2), and `logs` their log-probabilities, (N, draws).
+    It solves the problems first … last − 1 but those of more than `most` leaves, which are left alone. θ is (N, m), or
+    (1, m) if all share it; the p matrices of problem i are the entries pair_offsets[i] … pair_offsets[i + 1] − 1 of
+    `pairwise`. A problem without a hierarchy of non-zero potential gets −inf, and its merges are left alone. Its draws
+    depend on the seed and on streams[i] only; `drawn` are their merges, (draws, rows of children, 2), and `logs` their
+    log-probabilities, (N, draws).
     """
     log_psi = feature_log_psi(model)
     return specialise(
