@@ -1,4 +1,4 @@
-"""Jets at volume: the simulator, whole tables, two Dask workers against one, and the memory of a long run.
+"""Jets at volume: the simulator, whole tables, large jets, two Dask workers against one, and the memory of a long run.
 
     python benchmarks/jets.py [--long] [--write]
 
@@ -46,6 +46,8 @@ def tables(count):
     pal.jets.infer(jets[:20], **LAW, searches=searches)
     found = taken = seconds(lambda: pal.jets.infer(plain, **LAW))
     print(f"{count:,} jets of 5 to 10 leaves, log Z and MAP: {taken:.2f} s, {count / taken:,.0f} a second")
+    with_truth = seconds(lambda: pal.jets.infer(jets, **LAW))
+    print(f"  the same, true histories scored as well: {with_truth:.2f} s")
     pal.HierarchyPosterior(pal.models.Ginkgo(jets[0].momenta, **LAW)).map()
     one = seconds(lambda: [pal.HierarchyPosterior(pal.models.Ginkgo(jet.momenta, **LAW)).map() for jet in jets[:500]])
     print(f"  one posterior for each jet, MAP only: {one * count / 500:.2f} s ({one * count / 500 / taken:.1f} x)")
@@ -53,9 +55,34 @@ def tables(count):
     print(f"{count:,} jets, log Z, MAP, greedy and beam search: {taken:.2f} s")
     return [
         [f"{count:,} jets of 5 to 10 leaves, log Z and MAP, as a table", f"{found:.2f} s"],
+        ["the same, true histories scored as well", f"{with_truth:.2f} s"],
         ["the same, one `HierarchyPosterior` for each, MAP only", f"{one * count / 500:.2f} s"],
         ["log Z, MAP, greedy and beam search", f"{taken:.2f} s"],
     ]
+
+
+def scores(count):
+    jets = pal.simulate.ginkgo(count, rng=0)
+    problems = pal.batch.Problems.like(pal.models.Ginkgo(jets[0].momenta, **LAW), jets.offsets, additive=jets.momenta)
+    pal.batch.log_potentials(problems, jets.children, threads=1)
+    taken = seconds(lambda: pal.batch.log_potentials(problems, jets.children, threads=1))
+    print(f"true histories of {count:,} jets scored, one thread: {taken:.2f} s")
+    return [[f"true histories of {count:,} jets scored, one thread", f"{taken:.2f} s"]]
+
+
+def sampled(count):
+    rows = []
+    for leaves, mass in ((21, 80.0), (40, 160.0), (60, 240.0)):
+        shape = {"min_leaves": leaves, "max_leaves": leaves, "mass": mass, "momentum": 800.0, "root_rate": 1.5}
+        jets = pal.simulate.ginkgo(count, preset="w", **shape, rng=1)
+        pal.jets.infer(jets[:1], **LAW, sweeps=8)
+        start = time.process_time()
+        errors = pal.jets.infer(jets, **LAW)["log_partition_error"].to_pylist()
+        taken = (time.process_time() - start) / count
+        words = f"{taken:.1f} s; log Z ± {sum(errors) / count:.2f}"
+        print(f"a jet of {leaves} leaves, sampled, 200 sweeps, processor time: {words}")
+        rows.append([f"a jet of {leaves} leaves, sampled, 200 sweeps, processor time", words])
+    return rows
 
 
 def workers(count):
@@ -116,7 +143,7 @@ def main():
     parser.add_argument("--dask", type=int, default=20_000, help="jets on Dask, 0 for none (default: 20000)")
     _tables.add_option(parser)
     given = parser.parse_args()
-    rows = simulator() + tables(given.jets)
+    rows = simulator() + scores(100_000) + tables(given.jets) + sampled(4)
     if given.dask:
         rows += workers(given.dask)
     _tables.write(given.write, "jets", _tables.lines_of([f"{os.cpu_count()} processors", ""], rows))

@@ -25,7 +25,7 @@ def option_of(command, name):
 def test_the_limits_are_those_of_the_record():
     assert default_of(pal.search.grow, "min_share") == DEFAULTS.min_share
     assert default_of(pal.search.posterior, "min_share") == DEFAULTS.min_share
-    assert default_of(pal.jets.infer, "max_leaves") == DEFAULTS.batch_leaves
+    assert {default_of(door.infer, "exact_leaves") for door in (pal.batch, pal.jets)} == {DEFAULTS.batch_leaves}
     assert {option_of(name, "exact_leaves") for name in ("hierarchies", "partitions")} == {DEFAULTS.exact_leaves}
 
 

@@ -42,8 +42,8 @@ class Defaults:
     function_leaves: int = 18
     #: Bytes of log ψ that are kept for such a model; what is beyond is asked for anew in each pass.
     function_bytes: int = 600_000_000
-    #: Leaves of each problem of a batch: a thread that solves one hears no Ctrl-C before it is done.
-    batch_leaves: int = 17
+    #: Leaves of each problem of a batch up to which everything is summed over; larger ones are sampled.
+    batch_leaves: int = 20
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
     fitted_leaves: int = 16
     #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.

@@ -19,6 +19,7 @@ __all__ = [
     "exponential",
     "largest",
     "logarithm",
+    "one_minus_exponential",
     "scramble",
     "unit_draw",
 ]
@@ -46,22 +47,35 @@ def _float_of_bits(typing_context: Any, bits: Any) -> Any:
 
 
 @inline
+def _reduced(x):
+    # (2^k, e^r − 1) for x = k log 2 + r ≥ −708 with |r| ≤ log(2)/2, by the Taylor polynomial of e^r.
+    k = np.floor(x * _LOG2_E + 0.5)
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    r2 = r * r
+    r4 = r2 * r2
+    top = (_C8 + _C9 * r) + r2 * (_C10 + _C11 * r) + r4 * (_C12 + _C13 * r)
+    tail = (_C2 + _C3 * r) + r2 * ((_C4 + _C5 * r) + r2 * (_C6 + _C7 * r)) + (r4 * r2) * top
+    return _float_of_bits((np.int64(k) + 1023) << 52), r + r2 * tail
+
+
+@inline
 def exponential(x):
     """exp(x) for x ≤ 700 to within 2 units in the last place; 0 below −708; NaN stays NaN.
 
     x = k log 2 + r with |r| ≤ log(2)/2, and exp(r) by its Taylor polynomial: no call, no table, no branch.
     """
-    y = max(x, _LOWEST)
-    k = np.floor(y * _LOG2_E + 0.5)
-    r = (y - k * _LN2_HIGH) - k * _LN2_LOW
-    r2 = r * r
-    r4 = r2 * r2
-    top = (_C8 + _C9 * r) + r2 * (_C10 + _C11 * r) + r4 * (_C12 + _C13 * r)
-    tail = (_C2 + _C3 * r) + r2 * ((_C4 + _C5 * r) + r2 * (_C6 + _C7 * r)) + (r4 * r2) * top
-    value = (1.0 + (r + r2 * tail)) * _float_of_bits((np.int64(k) + 1023) << 52)
+    scale, more = _reduced(max(x, _LOWEST))
+    value = (1.0 + more) * scale
     if x < _LOWEST:
         return 0.0
     return value if x >= _LOWEST else x
+
+
+@inline
+def one_minus_exponential(x):
+    """1 − exp(−x) for x ≥ 0, to all digits also where x is small, which is what `math.expm1` is for; no call."""
+    scale, more = _reduced(max(-x, _LOWEST))
+    return (1.0 - scale) - scale * more
 
 
 @inline

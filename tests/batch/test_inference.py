@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import dasgupta, members, splits_of
 
-from palmette import HierarchyPosterior, ImpossibleData, TrellisTooLarge, batch
+from palmette import HierarchyPosterior, ImpossibleData, batch
 from palmette import threads as schedule
 from palmette.hierarchy import Hierarchy
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SplitModel, Uniform
@@ -215,11 +215,6 @@ def test_results_cannot_be_written_to():
     result = batch.infer([Uniform(3)])
     with pytest.raises(ValueError, match="read-only"):
         result.log_partition[0] = 1.0
-
-
-def test_a_problem_with_too_many_leaves_is_named_before_anything_is_allocated():
-    with pytest.raises(TrellisTooLarge, match=r"problem 1 has 40 leaves \(1 of 3 .*up to 17.*HierarchyPosterior"):
-        batch.infer([Uniform(3), Uniform(40), Uniform(3)])
 
 
 def test_models_that_do_not_share_functions_are_refused():

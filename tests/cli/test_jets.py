@@ -56,10 +56,21 @@ def test_infer_writes_the_table_of_the_library(parquet, tmp_path):
     known = pal.jets.infer(pal.jets.read(parquet), rate=1.5, t_cut=16.0, searches=["greedy"], n_draws=2, seed=1)
     assert pal.batch.Results(tmp_path / "run").table().equals(known)
     code, out, _ = invoke(*arguments, "--json")
-    assert json.loads(out) == {"folder": str(tmp_path / "run"), "jets": 40, "errors": 0, "first_errors": {}}
+    counts = {"jets": 40, "sampled": 0, "errors": 0, "first_errors": {}}
+    assert json.loads(out) == {"folder": str(tmp_path / "run"), **counts}
     code, _, err = invoke(*arguments, "--seed", 2)
     assert code == 2
     assert err.startswith("Error: ")
+
+
+def test_larger_jets_are_sampled_and_said_to_be(tmp_path):
+    path, limits = tmp_path / "jets.parquet", ("--exact-leaves", 3, "--sweeps", 8, "--quiet")
+    pal.jets.write(pal.simulate.ginkgo(2, min_leaves=5, max_leaves=6, rng=0), path)
+    code, out, _ = invoke("jets", "infer", path, tmp_path / "run", *limits)
+    assert code == 0
+    assert out.endswith("; 0 have errors; 2 were sampled, not summed over\n")
+    assert pal.batch.Results(tmp_path / "run").table()["kind"].to_pylist() == ["sampled"] * 2
+    assert json.loads(invoke("jets", "infer", path, tmp_path / "run", *limits, "--json")[1])["sampled"] == 2
 
 
 def test_errors_are_counted_by_kind(tmp_path):

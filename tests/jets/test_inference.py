@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import palmette as pal
-from palmette.defaults import Defaults
 from palmette.jets import inference
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -99,7 +98,7 @@ def test_bad_jets_are_rows_with_an_error():
     jets = pal.jets.Jets.from_list(
         [good, nan, negative, spacelike, np.empty((0, 4)), crowd, good, huge, good[:1], whole]
     )
-    rows = pal.jets.infer(jets, **LAW, searches=["greedy"], n_draws=2).to_pylist()
+    rows = pal.jets.infer(jets, **LAW, searches=["greedy"], n_draws=2, max_leaves=17).to_pylist()
     errors = [row["error"] for row in rows]
     assert [error is None for error in errors] == [True, False, False, False, False, False, True, False, True, True]
     words = [
@@ -112,7 +111,9 @@ def test_bad_jets_are_rows_with_an_error():
     assert all(word in error for error, word in zip(errors[1:6], words, strict=True))
     for row in rows:
         if row["error"] is not None:
-            assert all(row[name] is None for name in ("log_partition", "map", "map_log_potential", "greedy", "draws"))
+            assert all(
+                row[name] is None for name in ("log_partition", "kind", "map", "map_log_potential", "greedy", "draws")
+            )
     assert rows[0]["log_partition"] == rows[6]["log_partition"]
     assert rows[8]["log_partition"] == 0.0
     assert rows[8]["map"] == []
@@ -127,16 +128,74 @@ def test_jets_without_a_possible_history_say_so():
 
 
 def test_larger_jets_go_through_a_posterior_of_their_own(monkeypatch):
-    monkeypatch.setattr("palmette.jets.chunks.DEFAULTS", Defaults(batch_leaves=8))
+    monkeypatch.setattr("palmette.batch.inference._KERNEL_LEAVES", 8)
     jets = pal.simulate.ginkgo(2, preset="w", min_leaves=9, max_leaves=9, rng=0)
     model = pal.models.Ginkgo(jets[0].momenta, **LAW)
-    found = pal.jets.infer(jets[:1], **LAW, max_leaves=9, n_draws=2, seed=1).to_pylist()[0]
+    found = pal.jets.infer(jets[:1], **LAW, n_draws=2, seed=1).to_pylist()[0]
     posterior = pal.HierarchyPosterior(model)
+    assert found["kind"] == "exact"
     assert found["log_partition"] == pytest.approx(posterior.log_partition, abs=1e-9)
     assert hierarchy(found["map"]) == posterior.map()
     assert len(found["draws"]) == 2 * 2 * 8
     rng = np.random.default_rng([1, 0])  # not that of a batch
     assert found["draw_log_probs"] == posterior.sample(2, rng=rng).log_probs.tolist()
+
+
+SAMPLED = {**LAW, "searches": ["greedy"], "n_draws": 2, "seed": 5, "exact_leaves": 7, "sweeps": 20}
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    small = pal.simulate.ginkgo(6, max_leaves=7, rng=2)
+    large = pal.simulate.ginkgo(3, preset="w", rate=1.5, root_rate=1.5, min_leaves=19, max_leaves=30, rng=1)
+    return pal.jets.Jets.concatenate([small[:3], large[:2], small[3:], large[2:]])
+
+
+@pytest.fixture(scope="module")
+def mixed(crowded):
+    return pal.jets.infer(crowded, **SAMPLED)
+
+
+def test_a_mixed_table_says_what_was_sampled(crowded, mixed):
+    assert crowded.n_leaves.max() > 20
+    for jet, row in zip(crowded, mixed.to_pylist(), strict=True):
+        model = pal.models.Ginkgo(jet.momenta, **LAW)
+        is_large = jet.n_leaves > 7
+        assert row["kind"] == ("sampled" if is_large else "exact")
+        assert (row["log_partition_error"] > 0.0) == is_large
+        assert (row["r_hat"] is None) != is_large
+        assert model.log_potential(hierarchy(row["map"])) == pytest.approx(row["map_log_potential"], abs=1e-9)
+        assert row["map_log_potential"] >= row["greedy_log_potential"] - 1e-9
+        assert row["true_log_potential"] == pytest.approx(model.log_potential(jet.hierarchy), abs=1e-9)
+        draws = np.array(row["draws"]).reshape(2, -1)
+        logs = [min(0.0, model.log_potential(hierarchy(draw)) - row["log_partition"]) for draw in draws]
+        assert row["draw_log_probs"] == pytest.approx(logs, abs=1e-9)
+    assert {found.method for found in pal.jets.compare(mixed)} == {"map", "greedy", "true"}
+
+
+def test_sampled_jets_depend_on_their_number_alone(crowded, mixed, tmp_path, monkeypatch):
+    pieces = (crowded[k : k + 2] for k in range(0, len(crowded), 2))
+    assert pal.jets.infer(pieces, **SAMPLED, chunk_seconds=1e-3).equals(mixed)
+    real, asked = inference.Inference.__call__, []
+
+    def stop_at_two(self, chunk):
+        asked.append(chunk.first)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return real(self, chunk)
+
+    monkeypatch.setattr(inference.Inference, "__call__", stop_at_two)
+    with pytest.raises(KeyboardInterrupt):
+        pal.jets.infer(crowded, tmp_path / "run", **SAMPLED, chunk_seconds=1e-3)
+    whole = pal.jets.infer(crowded, tmp_path / "run", **SAMPLED, chunk_seconds=1e-3)
+    assert whole.table().equals(mixed)
+    assert len(asked) == len(set(asked)) + 1
+
+
+@pytest.mark.slow
+def test_sampled_jets_are_the_same_in_a_pool(crowded, mixed, tmp_path):
+    pool = pal.jets.infer(crowded, tmp_path / "pool", **SAMPLED, chunk_seconds=1e-3, engine=2)
+    assert pool.table().equals(mixed)
 
 
 def test_no_jets_are_an_empty_table(tmp_path):
@@ -152,7 +211,9 @@ def test_no_jets_are_an_empty_table(tmp_path):
     ("options", "error", "message"),
     [
         ({"searches": ["best"]}, ValueError, "there is no search 'best'"),
-        ({"max_leaves": 40}, ValueError, "max_leaves is 40"),
+        ({"max_leaves": 65}, ValueError, "max_leaves is 65"),
+        ({"exact_leaves": 23}, ValueError, "exact_leaves is 23"),
+        ({"sweeps": 1}, ValueError, "sweeps"),
         ({"n_draws": -1}, ValueError, "n_draws is -1"),
         ({"rate": -1.0}, ValueError, "rate is -1"),
         ({"likelihood": "x"}, ValueError, "likelihood is 'x'"),

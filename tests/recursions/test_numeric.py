@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.stats import chisquare, kstest
 
-from palmette.numeric import accumulate, add_exponentials, exponential, largest, logarithm, unit_draw
+from palmette.numeric import (
+    accumulate,
+    add_exponentials,
+    exponential,
+    largest,
+    logarithm,
+    one_minus_exponential,
+    unit_draw,
+)
 
 ULP = 2.0**-52
 
@@ -42,6 +50,12 @@ def test_what_is_below_the_range_of_normal_numbers_is_nothing(x):
 
 def test_nan_stays_nan():
     assert math.isnan(exponential(math.nan))
+
+
+@settings(max_examples=500)
+@given(x=st.floats(0.0, 50.0) | st.floats(1e-300, 1e-3) | st.sampled_from([708.0, 1e6, 1e300, math.inf]))
+def test_one_minus_the_exponential_keeps_its_digits(x):
+    assert abs(one_minus_exponential(x) + math.expm1(-x)) <= -2 * ULP * math.expm1(-x)
 
 
 @settings(max_examples=500)

@@ -1,7 +1,8 @@
 """Many small problems: in one call, or chunk by chunk in other processes, with results on disk."""
 
 from palmette.batch.inference import BatchResult, infer
+from palmette.batch.potentials import log_potentials
 from palmette.batch.problems import Problems
 from palmette.batch.run import Results, run
 
-__all__ = ["BatchResult", "Problems", "Results", "infer", "run"]
+__all__ = ["BatchResult", "Problems", "Results", "infer", "log_potentials", "run"]

@@ -1,32 +1,41 @@
-"""Many small problems at once: log Z, the best hierarchy and exact draws of each, in a few compiled calls.
+"""Many small problems at once: log Z, the best hierarchy and draws of each, most of them in a few compiled calls.
 
-A thread takes a slice of the problems and solves each on its own full trellis. No Python code runs for a single one.
+A thread takes a slice of the problems and solves each on its own full trellis; no Python code runs for a single one.
+Beyond 17 leaves all threads work on one problem after another, and from some size on it is sampled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
+from palmette.batch.large import CHAINS, FEWEST_SWEEPS, RUNS, Answer, sample_one, solve_one
 from palmette.batch.problems import Problems
-from palmette.checks import as_integers, check_whole
+from palmette.checks import as_integers, check_integer, check_whole
 from palmette.defaults import DEFAULTS
-from palmette.errors import ImpossibleData, TrellisTooLarge
+from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
 from palmette.threads import Workers, check_threads
 
-__all__ = ["BatchResult", "infer", "work_of"]
+__all__ = ["FEWEST_LEAVES", "SWEEPS", "BatchResult", "infer", "work_of"]
 
+SWEEPS = 200  # of each chain of a problem that is sampled
+FEWEST_LEAVES = 3  # of `exact_leaves`: below, there is nothing to sample
+
+_KERNEL_LEAVES = 17  # a thread that solves a problem in one call hears no Ctrl-C before it is done: a second at most
 _NANOSECONDS = 5.0  # per 3^n: (3^n)/2 splits of about ten nanoseconds
 _DRAW_NANOSECONDS = 8.0  # per 2^n: a draw walks over some 2^n splits
+_MOVE_NANOSECONDS = 2e4  # a sweep is n moves
+_PILOT_SWEEPS = 3000  # of a problem that is sampled, whatever is asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,10 @@ class BatchResult:
 
     The merges of problem i, in SciPy's numbering, are the n_i − 1 rows of `children` from offsets[i] − i on; they
     are −1 where every hierarchy has probability zero. Those of its draws are the same rows of `drawn_children`.
+
+    Problems whose kind is "sampled" have a log Z with an error, the best hierarchy that was found, and draws of chains,
+    whose log-probabilities are as uncertain as log Z is. −inf means there that no possible hierarchy was found, and an
+    error of ∞ that log Z is only known to be at least so much.
     """
 
     log_partition: Floats  #: (N,)
@@ -43,6 +56,9 @@ class BatchResult:
     children: npt.NDArray[np.int32]  #: (Σ (n_i − 1), 2)
     drawn_children: npt.NDArray[np.int32]  #: (n_draws, Σ (n_i − 1), 2)
     drawn_log_probs: Floats  #: (N, n_draws): log-probability of each draw; −inf where nothing is possible
+    kinds: npt.NDArray[np.str_]  #: (N,): "exact" or "sampled"
+    log_partition_errors: Floats  #: (N,): the standard error of log Z; 0 if it is exact
+    r_hat: Floats  #: (N,): how far chains agree: 1 if they do, or if there are none
     labels: tuple[tuple[str, ...], ...] | None = None
 
     @property
@@ -54,11 +70,14 @@ class BatchResult:
         return len(self.log_partition)
 
     def map(self, i: int) -> Hierarchy:
-        """The hierarchy of largest potential of problem i; of equal ones, the lowest mask at the highest split."""
+        """The hierarchy of largest potential of problem i; of equal ones, the lowest mask at the highest split.
+
+        If it was sampled, the best one that was found: the best draw, cooled down.
+        """
         return self._hierarchy(self.children, i)
 
     def draws(self, i: int) -> list[Hierarchy]:
-        """The exact draws from the posterior of problem i."""
+        """The draws from the posterior of problem i."""
         return [self._hierarchy(children, i) for children in self.drawn_children]
 
     def _hierarchy(self, children: npt.NDArray[np.int32], i: int) -> Hierarchy:
@@ -80,19 +99,26 @@ def infer(
     n_draws: int = 0,
     seed: int = 0,
     streams: npt.ArrayLike | None = None,
+    exact_leaves: int = DEFAULTS.batch_leaves,
+    sweeps: int = SWEEPS,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> BatchResult:
-    """log Z(X), the best hierarchy and `n_draws` exact draws of every problem, each on its full trellis.
+    """log Z(X), the best hierarchy and `n_draws` draws of every problem: exact on its full trellis, or sampled.
 
     `problems` are models that share their functions (the same class, any data), or a `Problems` record, which needs
-    no Python object for each. Up to 17 leaves each; one leaf gives log Z = 0; a problem in which every hierarchy has
-    probability zero gives −inf. The numbers do not depend on `threads` (None: all processors). `progress` shows a
-    bar on stderr: None means if that is a terminal.
+    no Python object for each. One leaf gives log Z = 0; a problem in which every hierarchy has probability zero gives
+    −inf. The numbers do not depend on `threads` (None: all processors). `progress` shows a bar on stderr: None means
+    if that is a terminal.
 
-    Every problem has a random stream of its own: its draws depend on `seed` and on its entry of `streams`, a whole
-    number, and on nothing else. Streams are 0, 1, … unless given: give them if a part of the problems is solved here
-    and a part elsewhere.
+    Problems of more than `exact_leaves` are sampled, which takes some seconds each: four chains of `sweeps` sweeps, as
+    `sampling.sample_hierarchies` has them, and 16 annealed runs of as many steps for log Z. What was sampled says so,
+    and has errors: see `BatchResult`. An exact problem takes half a minute at 20 leaves, and a third of it for each
+    leaf less.
+
+    Every problem has a random stream of its own: its draws and chains depend on `seed` and on its entry of `streams`,
+    a whole number, and on nothing else. Streams are 0, 1, … unless given: give them if a part of the problems is
+    solved here and a part elsewhere.
 
     >>> from palmette.models import Uniform
     >>> result = infer([Uniform(2), Uniform(4), Uniform(6)])  # exp(log Z) = 1, 3·5, 3·5·7·9
@@ -104,28 +130,64 @@ def infer(
     [Hierarchy.from_newick('(((0,2),1),3);'), Hierarchy.from_newick('(((0,3),2),1);')]
     """
     batch = problems if isinstance(problems, Problems) else Problems.of(problems)
-    sizes = batch.n_leaves
-    _check_sizes(sizes)
-    n, n_merges = len(batch), int(batch.offsets[-1]) - len(batch)
+    exact_leaves = check_integer("exact_leaves", exact_leaves, FEWEST_LEAVES)
+    sweeps = check_integer("sweeps", sweeps, FEWEST_SWEEPS)
     n_draws, seed = check_whole("n_draws", n_draws), check_whole("seed", seed)
-    streams = _check_streams(streams, n)
-    children = np.full((1 + n_draws, n_merges, 2), -1, np.int32)
-    out = (np.empty(n), np.empty(n), children[0], children[1:], np.full((n, n_draws), -np.inf))
-    out[-1][sizes == 1] = 0.0
-    p, k = len(batch.model.pairwise), batch.model.n_features
-    pair_offsets = np.concatenate([[0], np.cumsum(p * sizes**2)])
-    data = (batch.theta, batch.offsets, batch.additive, pair_offsets, batch.pairwise, p, k, np.uint64(seed), streams)
+    n, sizes, streams = len(batch), batch.n_leaves, _check_streams(streams, len(batch))
+    out = _Arrays.empty(batch, n_draws)
+    most = min(_KERNEL_LEAVES, exact_leaves)
+    data = (*batch.arrays(), np.uint64(seed), streams, most)
     kernel = batch_kernel(batch.model)
-    work = work_of(sizes, n_draws)
-    with Workers(check_threads(threads), Progress(f"{n} problems", float(work.sum()), progress)) as workers:
-        workers.run(lambda first, last: kernel(*data, first, last, *out), work)
-    log_z, log_m, best, drawn, logs = map(read_only, out)
-    return BatchResult(log_z, log_m, batch.offsets, best, drawn, logs, batch.labels)
+    work = work_of(sizes, n_draws, exact_leaves, sweeps)
+    is_large = sizes > most
+    bar = Progress(f"{n} problems", float(work.sum()), progress)
+    with Workers(check_threads(threads), bar) as workers:
+        workers.run(lambda first, last: kernel(*data, first, last, *out[:5]), np.where(is_large, 0.0, work))
+        for i in np.flatnonzero(is_large).tolist():
+            one = (batch.alone(i), n_draws, seed, int(streams[i]), threads)
+            is_exact = sizes[i] <= exact_leaves
+            out.put(batch.offsets, i, solve_one(*one) if is_exact else sample_one(*one, sweeps))
+            bar.advance(float(work[i]))
+    for array in out:
+        read_only(array)
+    kinds = read_only(np.where(sizes > exact_leaves, "sampled", "exact"))
+    return BatchResult(out.log_z, out.log_m, batch.offsets, *out[2:5], kinds, *out[5:], batch.labels)
 
 
-def work_of(sizes: Ints, n_draws: int = 0) -> Floats:
+class _Arrays(NamedTuple):
+    # What is found, problem after problem; the first five are filled by the kernel.
+    log_z: Floats
+    log_m: Floats
+    children: npt.NDArray[np.int32]
+    drawn: npt.NDArray[np.int32]
+    logs: Floats
+    errors: Floats
+    r_hat: Floats
+
+    @classmethod
+    def empty(cls, batch: Problems, n_draws: int) -> _Arrays:
+        n, n_merges = len(batch), int(batch.offsets[-1]) - len(batch)
+        merges = np.full((1 + n_draws, n_merges, 2), -1, np.int32)
+        logs = np.full((n, n_draws), -np.inf)
+        logs[batch.n_leaves == 1] = 0.0
+        return cls(np.empty(n), np.empty(n), merges[0], merges[1:], logs, np.zeros(n), np.ones(n))
+
+    def put(self, offsets: Ints, i: int, found: Answer) -> None:
+        self.log_z[i], self.log_m[i] = found.log_partition, found.map_log_potential
+        self.errors[i], self.r_hat[i] = found.error, found.r_hat
+        if found.log_partition > -np.inf:
+            rows = slice(offsets[i] - i, offsets[i + 1] - i - 1)
+            self.children[rows] = found.children
+            if len(self.drawn):
+                self.drawn[:, rows], self.logs[i] = found.drawn, found.drawn_log_probs
+
+
+def work_of(sizes: Ints, n_draws: int, exact_leaves: int, sweeps: int) -> Floats:
     """Nanoseconds that problems of these sizes take, about."""
-    return np.asarray(_NANOSECONDS * 3.0**sizes + n_draws * _DRAW_NANOSECONDS * 2.0**sizes, dtype=np.float64)
+    small = np.minimum(sizes, exact_leaves)
+    exact = _NANOSECONDS * 3.0**small + n_draws * _DRAW_NANOSECONDS * 2.0**small
+    sampled = _MOVE_NANOSECONDS * sizes * ((CHAINS + RUNS) * sweeps + _PILOT_SWEEPS)
+    return np.asarray(np.where(sizes > exact_leaves, sampled, exact), dtype=np.float64)
 
 
 def _check_streams(streams: npt.ArrayLike | None, n: int) -> Ints:
@@ -135,14 +197,3 @@ def _check_streams(streams: npt.ArrayLike | None, n: int) -> Ints:
     if given.shape != (n,):
         raise ValueError(f"streams has shape {given.shape}; expected one whole number for each problem, ({n},)")
     return given
-
-
-def _check_sizes(sizes: Ints) -> None:
-    too_large = np.flatnonzero(sizes > DEFAULTS.batch_leaves)
-    if len(too_large):
-        i = int(too_large[0])
-        raise TrellisTooLarge(
-            f"problem {i} has {sizes[i]} leaves ({len(too_large)} of {len(sizes)} problems have too many); a batch "
-            f"takes up to {DEFAULTS.batch_leaves}, since each is solved in one call. Leave those out, and give each to "
-            f"a HierarchyPosterior of its own"
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,27 @@ class Problems:
     def n_leaves(self) -> Ints:
         """(N,): the number of leaves of each problem."""
         return np.diff(self.offsets)
+
+    def alone(self, i: int) -> SplitModel:
+        """Problem i as a model of its own: the functions and the law of `model`, and these data."""
+        n, own = int(self.n_leaves[i]), copy.copy(self.model)
+        p = len(self.model.pairwise)
+        first = p * int((self.n_leaves[:i] ** 2).sum())
+        SplitModel.__init__(  # not that of the class, which makes the data out of something else
+            own,
+            n,
+            theta=self.theta[i if len(self.theta) > 1 else 0],
+            additive=self.additive[self.offsets[i] : self.offsets[i + 1]],
+            pairwise=list(self.pairwise[first : first + p * n * n].reshape(p, n, n)),
+            labels=None if self.labels is None else self.labels[i],
+        )
+        return own
+
+    def arrays(self) -> tuple[Any, ...]:
+        """(θ, offsets, additive, pair_offsets, pairwise, p, k): what kernels are given; see `batch_kernel`."""
+        p, k = len(self.model.pairwise), self.model.n_features
+        pair_offsets = np.concatenate([[0], np.cumsum(p * self.n_leaves**2)])
+        return self.theta, self.offsets, self.additive, pair_offsets, self.pairwise, p, k
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -12,14 +12,13 @@ from palmette import search
 from palmette._extras import require
 from palmette.array_types import Floats, Ints
 from palmette.batch.inference import infer, work_of
+from palmette.batch.potentials import log_potentials
 from palmette.batch.problems import Problems
-from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.jets.ragged import Jets
+from palmette.jets.ragged import Jet, Jets
 from palmette.jets.sequential import ALGORITHMS, cluster
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.particles import jet_errors
-from palmette.posterior.hierarchies import HierarchyPosterior
 
 __all__ = ["SEARCHES", "Chunk", "Inference"]
 
@@ -56,6 +55,8 @@ class Inference:
     n_draws: int
     seed: int
     max_leaves: int
+    exact_leaves: int
+    sweeps: int
     threads: int | None
     geometry: str = "pp"
 
@@ -74,7 +75,7 @@ class Inference:
         """Nanoseconds of jets of these sizes, about."""
         possible = np.where(sizes <= self.max_leaves, sizes, 0)
         searching = sum(_SEARCH.get(name, _SEARCH["greedy"]) for name in self.searches)
-        return work_of(possible, self.n_draws) + _OVERHEAD + searching
+        return work_of(possible, self.n_draws, self.exact_leaves, self.sweeps) + _OVERHEAD + searching
 
     def __call__(self, chunk: Chunk) -> dict[str, Any]:
         """Columns with an entry for each jet of the chunk."""
@@ -84,39 +85,53 @@ class Inference:
             errors[i] = f"more than {self.max_leaves} leaves (max_leaves): {jets.n_leaves[i]}"
         possible = np.array([error is None for error in errors], dtype=bool)
         rows = _Rows(len(jets), self._names(jets.children is not None))
-        self._solve_small(chunk, np.flatnonzero(possible & (jets.n_leaves <= DEFAULTS.batch_leaves)), rows)
-        if self.searches or jets.children is not None or self.max_leaves > DEFAULTS.batch_leaves:
+        self._solve(chunk, np.flatnonzero(possible), rows)
+        if jets.children is not None:
+            self._score_truth(jets, np.flatnonzero(possible), rows)
+        if self.searches:
             for i in np.flatnonzero(possible).tolist():
-                self._solve_one(chunk, i, rows)
+                self._search_one(jets[i], i, rows)
         error = require("pyarrow", "parquet").array(errors, "string")
         return {**jets.ids, "n_leaves": jets.n_leaves.astype(np.int32), **rows.columns(), "error": error}
 
     def _names(self, has_truth: bool) -> list[str]:
         return ["map", *(["true"] if has_truth else []), *self.searches, *(["drawn"] if self.n_draws else [])]
 
-    def _solve_small(self, chunk: Chunk, which: Ints, rows: _Rows) -> None:
+    def _solve(self, chunk: Chunk, which: Ints, rows: _Rows) -> None:
         jets, streams = chunk.jets[which], chunk.first + which
         problems = Problems.like(self._any_model(), jets.offsets, additive=jets.momenta)
         found = infer(
-            problems, n_draws=self.n_draws, seed=self.seed, streams=streams, threads=self.threads, progress=False
+            problems,
+            n_draws=self.n_draws,
+            seed=self.seed,
+            streams=streams,
+            exact_leaves=self.exact_leaves,
+            sweeps=self.sweeps,
+            threads=self.threads,
+            progress=False,
         )
         for k, i in enumerate(which.tolist()):
             begin, end = found.offsets[k] - k, found.offsets[k + 1] - k - 1
-            rows.log_partition[i] = found.log_partition[k]
+            rows.log_partition[i], rows.errors[i] = found.log_partition[k], found.log_partition_errors[k]
+            rows.kinds[i] = str(found.kinds[k])
+            rows.r_hat[i] = found.r_hat[k] if found.kinds[k] == "sampled" else None
             if found.log_partition[k] > -np.inf:
                 rows.put(i, "map", found.map_log_potential[k], found.children[begin:end])
                 if self.n_draws:
                     rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, begin:end])
 
-    def _solve_one(self, chunk: Chunk, i: int, rows: _Rows) -> None:
-        jet = chunk.jets[i]
+    def _score_truth(self, jets: Jets, which: Ints, rows: _Rows) -> None:
+        known = jets[which]
+        assert known.children is not None
+        problems = Problems.like(self._any_model(), known.offsets, additive=known.momenta)
+        values = log_potentials(problems, known.children, threads=self.threads)
+        for k, i in enumerate(which.tolist()):
+            rows.put(i, "true", values[k], known.children[known.offsets[k] - k : known.offsets[k + 1] - k - 1])
+
+    def _search_one(self, jet: Jet, i: int, rows: _Rows) -> None:
         model = self.model(jet.momenta)
-        if model.n_leaves > DEFAULTS.batch_leaves:
-            self._solve_large(chunk, i, model, rows)
-        found = {name: self._search(name, model) for name in self.searches}
-        if jet.children is not None:
-            found["true"] = jet.hierarchy
-        for name, hierarchy in found.items():
+        for name in self.searches:
+            hierarchy = self._search(name, model)
             rows.put(i, name, model.log_potential(hierarchy), hierarchy.children)
 
     def _search(self, name: str, model: Ginkgo) -> Hierarchy:
@@ -126,22 +141,15 @@ class Inference:
             return search.beam(model, progress=False).hierarchy
         return cluster(model.momenta, name, geometry=self.geometry)
 
-    def _solve_large(self, chunk: Chunk, i: int, model: Ginkgo, rows: _Rows) -> None:
-        posterior = HierarchyPosterior(model, threads=self.threads, progress=False)
-        rows.log_partition[i] = posterior.log_partition
-        if posterior.log_partition > -np.inf:
-            best = posterior.map()
-            rows.put(i, "map", model.log_potential(best), best.children)
-            if self.n_draws:
-                draws = posterior.sample(self.n_draws, rng=np.random.default_rng([self.seed, chunk.first + i]))
-                rows.put(i, "drawn", draws.log_probs, np.array([draw.children for draw in draws]))
-
 
 class _Rows:
     """Log potentials and merges of so many jets, by name; null where nothing was put."""
 
     def __init__(self, count: int, names: list[str]) -> None:
         self.log_partition: list[float | None] = [None] * count
+        self.errors: list[float | None] = [None] * count
+        self.kinds: list[str | None] = [None] * count
+        self.r_hat: list[float | None] = [None] * count
         self._values: dict[str, list[Any]] = {name: [None] * count for name in names}
         self._merges: dict[str, list[npt.NDArray[Any] | None]] = {name: [None] * count for name in names}
 
@@ -160,6 +168,9 @@ class _Rows:
             else:
                 made[f"{name}_log_potential"] = pyarrow.array(values, pyarrow.float64())
                 made["truth" if name == "true" else name] = _lists(self._merges[name], pyarrow.int16())
+        made["kind"] = pyarrow.array(self.kinds, pyarrow.string())
+        made["log_partition_error"] = pyarrow.array(self.errors, pyarrow.float64())
+        made["r_hat"] = pyarrow.array(self.r_hat, pyarrow.float64())
         return made
 
 

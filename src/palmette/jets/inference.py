@@ -14,16 +14,19 @@ import numpy as np
 
 from palmette._extras import require
 from palmette.batch.engines import Engine
+from palmette.batch.inference import FEWEST_LEAVES, SWEEPS
+from palmette.batch.large import FEWEST_SWEEPS
 from palmette.batch.run import run
-from palmette.checks import check_whole
+from palmette.checks import check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.jets.chunks import SEARCHES, Chunk, Inference
 from palmette.jets.files import count, stream
 from palmette.jets.ragged import Jets
 
-__all__ = ["infer"]
+__all__ = ["LARGEST", "infer"]
 
-_LARGEST = 22  # leaves of one jet: minutes, and half a gigabyte
+LARGEST = 64  # leaves of one jet: clusters are compared as words of so many bits
+_MOST_EXACT = 22  # leaves: minutes, and half a gigabyte
 _AT_A_TIME = 4096  # jets read from a file
 
 
@@ -38,7 +41,9 @@ def infer(
     searches: Sequence[str] = (),
     n_draws: int = 0,
     seed: int = 0,
-    max_leaves: int = DEFAULTS.batch_leaves,
+    max_leaves: int = LARGEST,
+    exact_leaves: int = DEFAULTS.batch_leaves,
+    sweeps: int = SWEEPS,
     geometry: str = "pp",
     by: str | Sequence[str] | None = None,
     engine: Engine = None,
@@ -46,7 +51,7 @@ def infer(
     overwrite: bool = False,
     progress: bool | None = None,
 ) -> Any:
-    """A row for every jet: log Z, the most probable history, `n_draws` exact draws, and what searches find.
+    """A row for every jet: log Z, the most probable history, `n_draws` draws, and what searches find.
 
     `jets` are `Jets`, a file that `palmette.jets.stream` can read, or any iterable of `Jets`, of which a few are held
     at a time. The parameters are those of `palmette.models.Ginkgo`. `searches` are some of "greedy", "beam", "kt",
@@ -65,12 +70,16 @@ def infer(
     true_log_potential     log likelihood of the true history, if the jets have one; `truth` are its merges
     greedy_log_potential   … and `greedy` the merges, for each of `searches`
     draw_log_probs         log-probability of each draw; `draws` are their merges, one draw after another
+    kind                   "exact", or "sampled" by chains; `map` is then the best history that was found
+    log_partition_error    standard error of log Z; 0 if it is exact
+    r_hat                  how far the chains agree: near 1 if they do; null if there are none
     error                  why there is nothing else in this row, or null
     =====================  ======================================================================================
 
     A jet becomes an error if a number is not finite or an energy negative, if a particle or the whole has E² < |p|²
-    by more than rounding, or if it has no particles or more than `max_leaves` (up to 22, but three times the work
-    for each).
+    by more than rounding, or if it has no particles or more than `max_leaves` (64 at most). Jets of more than
+    `exact_leaves` (22 at most, and three times the work for each) are sampled, with `sweeps` as in
+    `palmette.batch.infer`: some seconds each.
 
     >>> import palmette as pal
     >>> simulated = pal.simulate.ginkgo(3, max_leaves=6, rng=1)
@@ -87,7 +96,9 @@ def infer(
         _check_searches(searches),
         check_whole("n_draws", n_draws),
         check_whole("seed", seed),
-        _check_most(max_leaves),
+        _check_most("max_leaves", max_leaves, LARGEST),
+        max(FEWEST_LEAVES, _check_most("exact_leaves", exact_leaves, _MOST_EXACT)),
+        check_integer("sweeps", sweeps, FEWEST_SWEEPS),
         None if engine is None else 1,
         geometry,
     )
@@ -95,7 +106,7 @@ def infer(
     if folder is None:
         return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
     settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
-    settings |= {"geometry": geometry, "chunk_seconds": chunk_seconds}
+    settings |= {"exact_leaves": exact_leaves, "sweeps": sweeps, "geometry": geometry, "chunk_seconds": chunk_seconds}
     bar: dict[str, Any] = {"total": _total(jets), "unit": "jets", "progress": progress}
     return run(work, chunks, folder, settings=settings, engine=engine, overwrite=overwrite, **bar)
 
@@ -108,10 +119,10 @@ def _check_searches(searches: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def _check_most(max_leaves: int) -> int:
-    if not 1 <= check_whole("max_leaves", max_leaves) <= _LARGEST:
-        raise ValueError(f"max_leaves is {max_leaves}; a jet is inferred whole, with 1 to {_LARGEST} leaves")
-    return int(max_leaves)
+def _check_most(name: str, leaves: int, most: int) -> int:
+    if not 1 <= check_whole(name, leaves) <= most:
+        raise ValueError(f"{name} is {leaves}; it must lie between 1 and {most}")
+    return int(leaves)
 
 
 def _batches(jets: Jets | str | os.PathLike[str] | Iterable[Jets], by: str | Sequence[str] | None) -> Iterable[Jets]:

@@ -124,7 +124,7 @@ class _Ordered(Ginkgo):
 class _Symmetric(Ginkgo):
     likelihood = "symmetric"
     _one_rate = False
-    n_features = 4
+    n_features = 6
     features = staticmethod(laws.symmetric_features)
     score = staticmethod(laws.symmetric_score)
     bound = staticmethod(symmetric_bound)
@@ -136,6 +136,7 @@ class _Symmetric(Ginkgo):
 
 class _Density(_Symmetric):
     likelihood = "density"
+    n_features = 5
     features = staticmethod(laws.density_features)
     score = staticmethod(laws.density_score)
 

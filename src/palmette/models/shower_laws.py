@@ -1,6 +1,7 @@
 """The laws of a Ginkgo shower as compiled functions: features of a cluster of particles, and log ψ of a split.
 
-`Ginkgo` says what they are, and gives each its parameters θ.
+`Ginkgo` says what they are, and gives each its parameters θ. "symmetric" and "density" call no library and want one
+number of a child, so that a loop over many splits of one parent can be made of vectors.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 
 from palmette._jit import inline
-from palmette.numeric import exponential, logarithm
+from palmette.numeric import exponential, logarithm, one_minus_exponential
 
 __all__ = [
     "TOP",
@@ -26,8 +27,10 @@ __all__ = [
 _INF = math.inf
 _TINY = 1e-60  # the square of the smallest parameter that is accepted
 TOP = 0.999  # the simulator draws children below this share of what their parent leaves them
+_TOP_MASS = math.sqrt(TOP)
 _AT_REST = 1e-18  # children at rest in their parent's frame: the density of momenta has an infinite, thin peak there
 _TOUCH = 1 + 1e-9  # √t_L + √t_R = √t_P for parallel particles: rounding must not forbid that they merge
+_NEVER = -1.0  # no √t_L + √t_R is that small
 
 
 @inline
@@ -74,74 +77,85 @@ def ordered_score(theta, parent, left, right):
 
 @inline
 def symmetric_features(theta, n, size, sums, pairs, out):
-    """√t, t, the rate of its split, and what all its splits share; −inf at or below the cut-off."""
+    """√t, negative at or below the cut-off; of its splits: the largest √t_L + √t_R, what all share, λ/t, light, λ."""
     t = _mass_squared(sums)
     root = 1 if size == n else 0
-    out[0], out[1], out[2] = math.sqrt(t), t, theta[root]
-    out[3] = theta[2 + root] if t > theta[4] else -_INF
+    is_heavy = t > theta[4]
+    mass = math.sqrt(t)
+    out[0] = mass if is_heavy else -mass
+    out[1] = _TOUCH * mass if is_heavy else _NEVER
+    out[2] = theta[2 + root]
+    out[3] = theta[root] / t if is_heavy else 0.0
+    out[4] = one_minus_exponential(theta[4] * out[3])
+    out[5] = theta[root]
 
 
 @inline
-def _weight(T, t, rate, t_cut):
-    # A child's law without e^K and without the exponential of its density.
-    return rate / T if t > t_cut else _below(rate * min(T, t_cut) / T)
-
-
-@inline
-def _exponent(T, t, rate, t_cut):
-    return -rate * t / T if t > t_cut else 0.0
+def _both_orders(a, weight_a, b, weight_b):
+    # (x, w) with w e^x = weight_a e^a + weight_b e^b
+    high, low = max(a, b), min(a, b)
+    of_high = weight_a if a >= b else weight_b
+    of_low = weight_b if a >= b else weight_a
+    return high, of_high + of_low * exponential(low - high)
 
 
 @inline
 def symmetric_score(theta, parent, left, right):
     """log ψ of the likelihood "symmetric"."""
-    T, l, r = parent[1], left[1], right[1]  # noqa: E741
-    if parent[3] == -_INF or max(l, r) >= TOP * T or left[0] + right[0] > _TOUCH * parent[0]:
+    P, L, R = parent[0], abs(left[0]), abs(right[0])
+    if parent[1] < L + R or max(L, R) >= _TOP_MASS * P:
         return -_INF
-    rate, t_cut = parent[2], theta[4]
-    rest_l = (parent[0] - left[0]) * (parent[0] - left[0])
-    rest_r = (parent[0] - right[0]) * (parent[0] - right[0])
-    a = _exponent(T, l, rate, t_cut) + _exponent(rest_l, r, rate, t_cut)
-    b = _exponent(T, r, rate, t_cut) + _exponent(rest_r, l, rate, t_cut)
-    weight_a = _weight(T, l, rate, t_cut) * _weight(rest_l, r, rate, t_cut)
-    weight_b = _weight(T, r, rate, t_cut) * _weight(rest_r, l, rate, t_cut)
-    if a < b:
-        a, b, weight_a, weight_b = b, a, weight_b, weight_a
-    return parent[3] + a + logarithm(weight_a + weight_b * exponential(b - a))
+    over_t, light, rate, t_cut = parent[3], parent[4], parent[5], theta[4]
+    left_is_heavy, right_is_heavy = left[0] > 0.0, right[0] > 0.0
+    rest_l, rest_r = (P - L) * (P - L), (P - R) * (P - R)
+    over_both = rate / (rest_l * rest_r)  # one division for both orders; no rest is below 1e-7 t_P
+    over_l, over_r = over_both * rest_r, over_both * rest_l
+    l = L * L if left_is_heavy else 0.0  # noqa: E741
+    r = R * R if right_is_heavy else 0.0
+    # The left child is drawn first, or the right one: exponents, and factors without e^K.
+    a = -(over_t * l + over_l * r)
+    b = -(over_t * r + over_r * l)
+    second_r = over_l if right_is_heavy else one_minus_exponential(min(rate, t_cut * over_l))
+    second_l = over_r if left_is_heavy else one_minus_exponential(min(rate, t_cut * over_r))
+    weight_a = (over_t if left_is_heavy else light) * second_r
+    weight_b = (over_t if right_is_heavy else light) * second_l
+    exponent, weight = _both_orders(a, weight_a, b, weight_b)
+    return parent[2] + exponent + logarithm(weight)
 
 
 @inline
 def density_features(theta, n, size, sums, pairs, out):
-    """Those of "symmetric", but that a leaf has −inf if it is above the cut-off."""
-    symmetric_features(theta, n, size, sums, pairs, out)
-    if size == 1:
-        out[3] = theta[2 + (1 if n == 1 else 0)] if out[1] <= theta[4] else -_INF
-
-
-@inline
-def _drawn(T, first, rest, second, rate):
-    # The exponent and the weight of drawing this child first, without what both orders share.
-    if first >= TOP * T or second >= TOP * rest:
-        return -_INF, 0.0
-    return -rate * (first / T + second / rest), 1.0 / rest
+    """√t, ∞ for what cannot be a child; of its splits: the largest √t_L + √t_R, what all share, λ/t, λ."""
+    t = _mass_squared(sums)
+    root = 1 if size == n else 0
+    is_heavy = t > theta[4]
+    mass = math.sqrt(t)
+    out[0] = mass if is_heavy == (size > 1) else _INF
+    out[1] = _TOUCH * mass if is_heavy else _NEVER
+    out[2] = theta[2 + root]
+    out[3] = theta[root] / t if is_heavy else 0.0
+    out[4] = theta[root]
 
 
 @inline
 def density_score(theta, parent, left, right):
     """log ψ of the likelihood "density"."""
-    P, L, R = parent[0], left[0], right[0]
-    if min(parent[3], left[3], right[3]) == -_INF or L + R > _TOUCH * P:
+    P, high, low = parent[0], max(left[0], right[0]), min(left[0], right[0])
+    both, gap, top = high + low, high - low, _TOP_MASS * P
+    # If the heavier child cannot be drawn first, the other one cannot either.
+    if both > parent[1] or high >= top or low + _TOP_MASS * high >= top:
         return -_INF
-    T, l, r = parent[1], left[1], right[1]  # noqa: E741
-    a, weight_a = _drawn(T, l, (P - L) * (P - L), r, parent[2])
-    b, weight_b = _drawn(T, r, (P - R) * (P - R), l, parent[2])
-    if a < b:
-        a, b, weight_a, weight_b = b, a, weight_b, weight_a
-    if a == -_INF:
-        return -_INF
-    both, gap = L + R, L - R
-    phase_space = max((P - both) * (P + both) * ((P - gap) * (P + gap)), _AT_REST * T * T)
-    return parent[3] + a + logarithm(weight_a + weight_b * exponential(b - a)) - 0.5 * logarithm(phase_space)
+    phase_space = max((P - both) * (P + both) * ((P - gap) * (P + gap)), _AT_REST * ((P * P) * (P * P)))
+    rest_h, rest_l = (P - high) * (P - high), (P - low) * (P - low)
+    # One division for all: 1/rest_h = rest_l · over_rests, and 1/phase_space = rest_h · rest_l · over_all.
+    over_all = 1.0 / (rest_h * rest_l * phase_space)
+    over_rests = phase_space * over_all
+    over_t, scale = parent[3], parent[4] * over_rests
+    a = -(over_t * (high * high) + scale * (rest_l * (low * low)))
+    b = -(over_t * (low * low) + scale * (rest_h * (high * high)))
+    b = b if high + _TOP_MASS * low < top else -_INF
+    exponent, weight = _both_orders(a, rest_l, b, rest_h)
+    return parent[2] + exponent + 0.5 * logarithm((weight * weight) * (over_rests * over_all))
 
 
 @inline

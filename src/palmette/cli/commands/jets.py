@@ -10,11 +10,13 @@ from typing import Any
 import click
 
 from palmette.batch import Results
+from palmette.batch.inference import SWEEPS
 from palmette.cli.options import stack
 from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
 from palmette.jets import SEARCHES, Comparison, Writer, compare, infer, stream
+from palmette.jets.inference import LARGEST
 from palmette.progress import Progress
 from palmette.simulate import ginkgo
 
@@ -40,9 +42,11 @@ _law_options = stack(
         default="ordered",
         show_default=True,
     ),
+    click.option("--max-leaves", type=int, default=LARGEST, show_default=True, help="Larger jets become errors."),
     click.option(
-        "--max-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets become errors."
+        "--exact-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets are sampled."
     ),
+    click.option("--sweeps", type=int, default=SWEEPS, show_default=True, help="Of the chains of a sampled jet."),
     click.option("--by", multiple=True, help="Column that names the jet of a particle (CSV); may be repeated."),
     click.option("--workers", type=click.IntRange(1), help="Processes to work in; this one unless given."),
     click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to work on."),
@@ -85,7 +89,7 @@ def simulate(count: int, path: Path, seed: int, quiet: bool, **law: Any) -> None
 @click.argument("folder", type=click.Path(path_type=Path))
 @_law_options
 @click.option("--search", "searches", type=click.Choice(SEARCHES), multiple=True, help="May be repeated.")
-@click.option("--draws", type=click.IntRange(0), default=0, show_default=True, help="Exact draws of each history.")
+@click.option("--draws", type=click.IntRange(0), default=0, show_default=True, help="Draws of each history.")
 @_seed_option
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
 def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options: Any) -> None:
@@ -101,7 +105,9 @@ def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options
     if as_json:
         click.echo(json.dumps({"folder": str(folder), **counts}))
         return
-    click.echo(f"{counts['jets']:,} jets in {len(results.parts)} parts in {folder}; {counts['errors']:,} have errors")
+    sampled = f"; {counts['sampled']:,} were sampled, not summed over" if counts["sampled"] else ""
+    parts = len(results.parts)
+    click.echo(f"{counts['jets']:,} jets in {parts} parts in {folder}; {counts['errors']:,} have errors{sampled}")
     for error, number in counts["first_errors"].items():
         click.echo(f"  {number:,} × {error}")
 
@@ -154,11 +160,13 @@ def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, Any]:
 
 def _counts(results: Results) -> dict[str, Any]:
     errors: Counter[str] = Counter()
-    total = 0
+    total = sampled = 0
     for part in results:
         total += part.num_rows
+        sampled += part["kind"].to_pylist().count("sampled")
         errors.update(error.partition(":")[0] for error in part["error"].drop_null().to_pylist())
-    return {"jets": total, "errors": errors.total(), "first_errors": dict(errors.most_common(5))}
+    first = dict(errors.most_common(5))
+    return {"jets": total, "sampled": sampled, "errors": errors.total(), "first_errors": first}
 
 
 def _as_text(rows: list[Comparison]) -> str:
