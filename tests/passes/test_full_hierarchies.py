@@ -367,7 +367,7 @@ def test_what_is_too_large_is_refused_before_anything_is_allocated(make, n, limi
 
 
 def test_the_limit_is_named_in_the_units_people_use():
-    with pytest.raises(TrellisTooLarge, match=r"n = 20 leaves needs 59.8 MB; 10 MB are allowed"):
+    with pytest.raises(TrellisTooLarge, match=r"n = 20 leaves needs 64 MB; 10 MB are allowed"):
         HierarchyPosterior(Uniform(20), max_memory=10_000_000)
 
 

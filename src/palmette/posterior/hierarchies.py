@@ -222,7 +222,7 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
             return None
         self._require_possible()
         terms = (other.log_partition, -ratio * self.log_partition, -(1.0 - ratio) * self.entropy)
-        error = 4 * np.finfo(float).eps * sum(map(abs, terms)) + 1e-10 * abs(1.0 - ratio)  # an entropy has ten digits
+        error = 4 * np.finfo(float).eps * sum(map(abs, terms)) + 1e-10 * abs(1.0 - ratio)  # of an entropy
         return sum(terms) if error < 1e-9 * sum(terms) else None
 
     def condition(self, require: Iterable[Cluster] = (), forbid: Iterable[Cluster] = ()) -> HierarchyPosterior:

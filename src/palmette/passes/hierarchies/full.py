@@ -64,7 +64,7 @@ class FullHierarchyPasses(HierarchyPasses):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return self.model.split_table_bytes + 41 * (1 << self.n)
+        return self.model.split_table_bytes + 45 * (1 << self.n)
 
     def _require_tables(self, number: int) -> None:
         # So many tables of numbers more.

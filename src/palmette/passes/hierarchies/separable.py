@@ -20,7 +20,7 @@ from palmette.threads import Workers
 __all__ = ["SEGMENT_LEAVES", "SeparableOutside", "SeparablePasses"]
 
 _SPLIT = 0.3  # nanoseconds that a split takes, for sharing out the work
-_DIGITS = 1e-10  # an entropy that may be further off than this is left to a walk
+_DIGITS = 1e-9  # an entropy that may be further off than this is left to a walk
 
 
 class SeparableOutside(NamedTuple):
@@ -31,7 +31,7 @@ class SeparableOutside(NamedTuple):
     nu: Floats
     """ν(C) = Σ_P |P| · P(C occurs, with parent P); empty if it was not asked for."""
     entropy: float | None
-    """That of the posterior; None where it is a difference of numbers so large that no ten digits of it are left."""
+    """That of the posterior; None where it is a difference of numbers so large that no nine digits of it are left."""
 
 
 class SeparablePasses:
@@ -51,23 +51,27 @@ class SeparablePasses:
         """log Z of every cluster."""
         Z = self._first_segment(0)
         logs, powers = np.empty(1 << self._n), np.empty(1 << self._n)
+        splits = np.zeros(1 << self._n, np.uint32)
         self.n_sought = 0
         with self._clusters.workers("summing hierarchies", self._total_work()) as workers:
             for k in range(2, self._n + 1):
                 slope = self._tabulate(workers, Z, k, logs, powers, segments.LIFT)
-                self._sum(workers, k, logs, powers, slope, Z)
+                self._sum(workers, k, logs, powers, slope, splits, Z)
         return Z
 
-    def _sum(self, workers: Workers, k: int, logs: Floats, powers: Floats, slope: float, Z: Floats) -> None:
+    def _sum(
+        self, workers: Workers, k: int, logs: Floats, powers: Floats, slope: float, splits: Masks, Z: Floats
+    ) -> None:
         tops, work = self._tops(k)
         left = np.zeros(len(tops), np.int64)
         add = combine.sum_level()
-        fixed = (slope, self._a, self._allowed, k, tops)
-        workers.run(lambda i, j: add(logs, powers, *fixed, i, j, WITHIN, Z, left), work)
+        fixed = (slope, self._a, self._allowed, k, tops, left)
+        workers.run(lambda i, j: add(logs, powers, *fixed, i, j, WITHIN, splits, Z), work)
         if left.any():
             self.n_sought += int(left.sum())
             maxima = self._maxima(workers, logs)
-            workers.run(lambda i, j: seek.seek_level(logs, maxima, *fixed, left, i, j, WITHIN, Z), work * (left > 0))
+            seeking = work * (left > 0)
+            workers.run(lambda i, j: seek.seek_level(logs, maxima, *fixed, i, j, WITHIN, splits, Z), seeking)
 
     def maximum(self) -> Floats:
         """log M of every cluster."""
@@ -125,7 +129,8 @@ class SeparablePasses:
         entropy, magnitude = surprise.sum(axis=0).tolist()
         # Exponents are right to a unit in the last place of the largest log potentials, and so are probabilities.
         rounding = np.finfo(float).eps * (1.0 + max(abs(Z[-1]), abs(self._a[-1]))) * magnitude
-        return SeparableOutside(np.minimum(mu, 1.0, out=mu), nu, entropy if rounding < _DIGITS else None)
+        close = rounding < _DIGITS * max(1.0, entropy)
+        return SeparableOutside(np.minimum(mu, 1.0, out=mu), nu, entropy if close else None)
 
     def _first_segment(self, which: int) -> Floats:
         # The clusters of the nine lowest leaves have an empty top; the general kernel does those 512.

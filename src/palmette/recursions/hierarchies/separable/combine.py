@@ -10,7 +10,7 @@ from palmette._jit import inline, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
 from palmette.numeric import logarithm
 from palmette.octets import add, lane, larger, load, multiply_add, pick, repeat
-from palmette.recursions.hierarchies.separable.segments import LEAST_LOG_SUM, LIFT, MIDDLE, SEGMENT, reference
+from palmette.recursions.hierarchies.separable.segments import LEAST_LOG_SUM, LIFT, MIDDLE, SEGMENT, good_split
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["max_level", "sum_level"]
@@ -162,7 +162,7 @@ def _combining(semiring: dict[str, Any]) -> Any:
     return specialise_inline(_combine, **names)
 
 
-def _sum_level(logs, powers, slope, a, allowed, k, tops, first, last, within, Z, left):
+def _sum_level(logs, powers, slope, a, allowed, k, tops, left, first, last, within, splits, Z):
     F = np.empty(SEGMENT)
     for t in range(first, last):
         T = np.uint64(tops[t])
@@ -173,7 +173,9 @@ def _sum_level(logs, powers, slope, a, allowed, k, tops, first, last, within, Z,
             P = T * _SEGMENT + masks[i]
             Z[P] = -np.inf
             if allowed.size == 0 or allowed[P] != 0:
-                Z[P] = reference(logs, P)
+                L = good_split(logs, splits, P)
+                splits[P] = L
+                Z[P] = logs[L] + logs[P ^ L]
                 if not Z[P] - slope * k >= LEAST_LOG_SUM:
                     left[t] += 1
         if 2 * left[t] > masks.size:
@@ -189,10 +191,11 @@ def _sum_level(logs, powers, slope, a, allowed, k, tops, first, last, within, Z,
 
 
 def sum_level() -> Any:
-    """The kernel (logs, powers, slope, a, allowed, k, tops, first, last, within, Z, left): Z of all P of k leaves.
+    """The kernel (logs, powers, slope, a, allowed, k, tops, left, first, last, within, splits, Z).
 
-    For those with a top among tops[first:last], none of them empty. left[t] says for how many clusters of one top the
-    sum might underflow; Z of these is left to `seek_level`, and of all of the top's if they are more than half.
+    Z of the P of k leaves with a top among tops[first:last], none of them empty. left[t] becomes the number of clusters
+    of one top whose sum might underflow; Z of these is left to `seek_level`, and of all of the top's if they are more
+    than half. splits[P] becomes one part of a split that is among the best; for smaller clusters it is there, or 0.
     """
     return specialise(_sum_level, combine=_combining(_SUM))
 

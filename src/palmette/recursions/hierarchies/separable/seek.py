@@ -15,13 +15,7 @@ from palmette._jit import inline, kernel
 from palmette.clusters import lowest_leaf, size_of
 from palmette.numeric import accumulate, largest
 from palmette.octets import above, add, load, pick, repeat, store, subtract
-from palmette.recursions.hierarchies.separable.segments import (
-    LEAST_LOG_SUM,
-    MIDDLE,
-    SEGMENT,
-    SEGMENT_LEAVES,
-    reference,
-)
+from palmette.recursions.hierarchies.separable.segments import LEAST_LOG_SUM, MIDDLE, SEGMENT, SEGMENT_LEAVES
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["seek_level"]
@@ -154,8 +148,8 @@ def _seek(logs, maxima, T, rest, within, references, totals, cut, tile):
 
 
 @kernel
-def seek_level(logs, maxima, slope, a, allowed, k, tops, left, first, last, within, Z):
-    """Z of the P of k leaves and a top among tops[first:last] that `sum_level` has left."""
+def seek_level(logs, maxima, slope, a, allowed, k, tops, left, first, last, within, splits, Z):
+    """Z of the P of k leaves and a top among tops[first:last] that `sum_level` has left, starting from its splits."""
     references, totals, tile = np.empty(SEGMENT), np.empty(SEGMENT), np.empty(16)
     cut = (52 + k) * _LOG_2
     for t in range(first, last):
@@ -169,7 +163,8 @@ def seek_level(logs, maxima, slope, a, allowed, k, tops, left, first, last, with
             P = T * _SEGMENT + m
             references[m], totals[m] = np.inf, 0.0  # nothing is above infinity: not asked for
             if allowed.size == 0 or allowed[P] != 0:
-                x = reference(logs, P)
+                L = np.uint64(splits[P])
+                x = logs[L] + logs[P ^ L]
                 if left[t] == masks.size or not x - slope * k >= LEAST_LOG_SUM:
                     references[m] = x
         _seek(logs, maxima, T, rest, within, references, totals, cut, tile)

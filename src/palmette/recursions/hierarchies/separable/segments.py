@@ -20,7 +20,7 @@ __all__ = [
     "SEGMENT_LEAVES",
     "WITHIN",
     "Within",
-    "reference",
+    "good_split",
     "segment_maxima",
     "tabulate_logs",
     "tabulate_powers",
@@ -60,18 +60,32 @@ WITHIN = Within(*_by_size(SEGMENT_LEAVES), *_by_size(MIDDLE), cluster_sizes(SEGM
 
 
 @inline
-def reference(logs, P):
-    """max log G(P ∖ i) + log G(i) over the leaves i of P: a lower bound of its sum, at no cost; NaN if one is."""
-    best = -np.inf
+def good_split(logs, splits, P):
+    """A part L of P whose split {L, P ∖ L} is among the best, at no cost; one that is NaN if there is any like that.
+
+    A single leaf and the others, or a good split of P without one of its two lowest leaves, to which it comes back.
+    """
+    best, found = -np.inf, lowest_leaf(P)
     rest = P
     while rest:
         leaf = lowest_leaf(rest)
         x = logs[P ^ leaf] + logs[leaf]
         if x != x:
-            return x
-        best = x if x > best else best
+            return leaf
+        if x > best:
+            best, found = x, leaf
         rest ^= leaf
-    return best
+    one = lowest_leaf(P)
+    for leaf in (one, lowest_leaf(P ^ one)):
+        A = np.uint64(splits[P ^ leaf])
+        B = P ^ leaf ^ A
+        if A:
+            x, y = logs[A | leaf] + logs[B], logs[A] + logs[B | leaf]
+            if x > best:
+                best, found = x, A | leaf
+            if y > best:
+                best, found = y, A
+    return found
 
 
 # The next two loop from 0 over slices: an index that might be negative would keep LLVM from vectorising.
