@@ -52,7 +52,7 @@ class Run(Generic[Answer]):
         progress: bool | None,
     ) -> None:
         self._about, self._title = about, f"sampling, n = {n_leaves}"
-        self._threads, self._checkpoint, self._progress = threads, checkpoint, progress
+        self.threads, self._checkpoint, self._progress = threads, checkpoint, progress
         self.chains = Chains(kind, n_chains)
         if checkpoint is not None and os.path.exists(checkpoint):
             self.chains.load(checkpoint, about)
@@ -71,7 +71,7 @@ class Run(Generic[Answer]):
 
     def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
         """Let the chains run until their errors are small enough, they are so long, or the time is up."""
-        threads = check_threads(self._threads)
+        threads = check_threads(self.threads)
         until = np.inf if seconds is None else time.monotonic() + seconds
         done = int(self.chains.sweeps.min())
         last = np.inf if sweeps is None else done + sweeps

@@ -187,8 +187,8 @@ class SampledPartitions(Sampled[ClusterModel]):
             "the number of clusters": self._n_clusters.astype(np.float64),
             "the distance from the best partition": pair_distances(self._flat, best).reshape(shape).astype(np.float64),
         }
-        verdict, errors = judge(values, events, seen.counts / self.n_draws, names)
-        return _Judged(verdict, dict(zip(clusters, errors.tolist(), strict=False)))
+        verdict, figures = judge(values, events, seen.counts / self.n_draws, names)
+        return _Judged(verdict, dict(zip(clusters, figures.standard_error.tolist(), strict=False)))
 
     @cached
     def _coclustering(self) -> Estimates:
