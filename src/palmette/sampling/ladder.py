@@ -44,13 +44,13 @@ class Pilot(NamedTuple):
         return float(np.interp(max(0.0, end - length), self.lengths, self.tempers))
 
 
-def pilot(moves: HierarchyMoves, seed: int, *, n_chains: int = 4, last: float = 1.0) -> Pilot:
-    """Anneal some chains from t = 0 to `last`, looking at the spread of log φ on the way."""
+def pilot(moves: HierarchyMoves, seed: int, *, n_chains: int = 4, last: float = 1.0, every: int = 1) -> Pilot:
+    """Anneal some chains from t = 0 to `last`, looking at the spread of log φ at every so many t on the way."""
     model = moves.model
     rng = np.random.default_rng([seed, 2**33])
     starts = [any_hierarchy(model.n_leaves, model.labels, rng) for _ in range(n_chains)]
     states = [moves.start(start, seed, 2**40 + i) for i, start in enumerate(starts)]
-    tempers = cooling(moves, rng) * last
+    tempers = cooling(moves, rng)[::-1][::every][::-1] * last
     tempers = np.concatenate([tempers[:1] * _HARMLESS ** np.linspace(1, 0, 6)[:-1], tempers])
     spreads = []
     for temper in tempers.tolist():

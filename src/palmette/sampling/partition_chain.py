@@ -1,9 +1,10 @@
 """One chain over partitions as the runner sees it: how it begins, goes on, and is written down.
 
 A sweep is a fixed number of moves, by which about as many units are chosen as there are leaves. Chains begin far apart:
-every fourth at a cut of the reference, the first of them with all leaves in one cluster; the others at partitions drawn
-at random, from which single leaves move for a while. So most chains owe nothing to the reference, and where it favours
-one of two answers they disagree. All begin with few clusters, for clusters are made faster than they are undone.
+of some starts, at those that lead farthest apart (see `dispersal`). Every fourth is a cut of the reference, the first
+of them with all leaves in one cluster; the others are partitions drawn at random, from which single leaves move for a
+while. So most chains owe nothing to the reference, and where it favours one of two answers they disagree. All
+begin with few clusters, for clusters are made faster than they are undone.
 
 A start with a forbidden cluster is cooled down, as in `starts`. Others are not: where ψ^t is flat most partitions have
 a great many clusters, and a chain that has been there takes longer to come back than one that has not.
@@ -24,6 +25,8 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 from palmette.sampling.chance import new_stream
+from palmette.sampling.dispersal import far_apart, n_candidates
+from palmette.sampling.drawn_pairs import pair_distances
 from palmette.sampling.partition_moves import advancer
 from palmette.sampling.partition_state import (
     IS_WRONG,
@@ -42,6 +45,7 @@ __all__ = ["PartitionChains", "PartitionState"]
 _PER_DECADE = 10  # sweeps for every factor of ten in t
 _BY_CUT = 4  # one of so many chains begins at a cut of the reference
 _ALONE = 20  # sweeps of single leaves from a partition drawn at random
+_SETTLED = 20  # sweeps of a start that is one of several to choose from
 _LOOKS = 50  # partitions that tell the spread of log φ
 _MILDEST, _HARSHEST = 1.0, 50.0  # what a forbidden cluster costs at the beginning and at the end, in nats
 
@@ -64,9 +68,9 @@ class PartitionChains:
         self._units = units_of(model, reference)
         self._leaves = self._units._replace(leaf_share=1.0)
         self._move, self._data = advancer(model), model_data(model)
-        self._n_chains = n_chains
         self._n_moves = math.ceil(2 * model.n_leaves / (1 + self._units.most))
-        self.width = model.n_leaves
+        self.width, self.n_candidates = model.n_leaves, n_candidates(model.n_leaves)
+        self._n_chains, self._n_starts = n_chains, max(n_chains, self.n_candidates)
 
     def begin(self, chain: int) -> PartitionState:
         """At the start that is given for this chain, else at one of its own; cooled down if it is not possible."""
@@ -83,7 +87,18 @@ class PartitionChains:
         elif not is_given and chain % _BY_CUT:
             for _ in range(_ALONE):
                 self._run(state, 1.0, np.inf, self._leaves)
+        if not is_given and self._n_starts > self._n_chains:  # what is chosen from is where starts lead to
+            for _ in range(_SETTLED):
+                self.sweep(state)
         return state
+
+    def choose(self, states: list[PartitionState], count: int) -> list[PartitionState]:
+        """Those that were given, and others that treat most pairs of leaves otherwise."""
+        rows = np.empty((len(states), self.width), dtype=np.int32)
+        for state, row in zip(states, rows, strict=True):
+            self.record(state, row)
+        gaps = np.array([pair_distances(rows, row) for row in rows])
+        return [states[i] for i in far_apart(gaps, count, len(self._starts))]
 
     def sweep(self, state: PartitionState) -> float:
         """A sweep at t = 1; log φ then."""
@@ -120,7 +135,7 @@ class PartitionChains:
 
     def _dispersed(self, chain: int) -> Partition:
         n, reference = self._model.n_leaves, self._reference
-        k = n ** (0.5 * chain / self._n_chains)
+        k = n ** (0.5 * chain / self._n_starts)
         if chain % _BY_CUT:
             drawn = np.random.default_rng([self._seed, chain]).integers(math.ceil(k), size=n)
             return Partition(drawn, self._model.labels)

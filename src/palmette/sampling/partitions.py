@@ -66,7 +66,7 @@ def sample_partitions(
     seconds: float | None = 60.0,
     sweeps: int | None = None,
     precision: float = 0.005,
-    n_chains: int = 4,
+    n_chains: int = 6,
     starts: Iterable[Partition] = (),
     reference: Hierarchy | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -76,7 +76,7 @@ def sample_partitions(
 ) -> SampledPartitions:
     """The posterior over all partitions of the model's leaves, by Markov chains: every answer has an error.
 
-    Several chains run side by side, each from a partition of its own: those in `starts`, then some that are far apart.
+    Several chains run side by side, each from a partition of its own: those in `starts`, then some far apart.
     They stop when they agree and every probability that is judged has a standard error of at most `precision`, after
     `seconds`, or after `sweeps` (by each of which about as many units are moved as there are leaves), whatever comes
     first; Ctrl-C stops them as well. The answer says whether they agree (`verdict`), and its `resume` lets them go on.
@@ -93,7 +93,7 @@ def sample_partitions(
     >>> w = np.random.default_rng(0).normal(size=(30, 30))
     >>> post = pal.sampling.sample_partitions(pal.models.CorrelationClusters(w + w.T), seconds=None, sweeps=200)
     >>> post.n_chains, post.is_exact
-    (4, False)
+    (6, False)
     """
     require_model(model, "partitions", all_known=True)
     if not model.is_compiled:

@@ -77,7 +77,10 @@ class Run(Generic[Answer]):
         last = np.inf if sweeps is None else done + sweeps
         made = None
         with closing(Progress(self._title, seconds, self._progress)) as bar, suppress(KeyboardInterrupt):
-            self.chains.begin(threads)
+            bar.retitle(f"making starts, {self._title}")
+            self.chains.begin(threads, bar)
+            bar.retitle(self._title)
+            self.chains.advance(int(min(_FEWEST, last)), threads, bar)  # whatever the clock says
             target = _FIRST
             while done < last:
                 while target <= done:
