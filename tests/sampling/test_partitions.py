@@ -10,6 +10,7 @@ from palmette.sampling import sample_partitions
 from palmette.sampling.drawn_clusters import find_clusters, occurrences
 from palmette.sampling.drawn_pairs import gains, pair_distances
 from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.run import fingerprint
 
 RNG = np.random.default_rng(4)
 
@@ -152,6 +153,19 @@ def test_any_reference_and_any_start_give_the_same_posterior():
         )
         got = sampled.coclustering()
         assert (np.abs(got.values - exact) <= 4.5 * got.standard_errors).all()
+
+
+def test_a_checkpoint_knows_the_likelihood(tmp_path):
+    class Others(pal.likelihoods.BetaBernoulli):
+        @staticmethod
+        def log_marginal(theta, size, sums):
+            return 0.0
+
+    x = np.arange(8.0)[:, None] % 2
+    one, other = (DirichletProcess(x, 1.0, likelihood()) for likelihood in (pal.likelihoods.BetaBernoulli, Others))
+    assert (one.theta == other.theta).all()
+    assert fingerprint(one, [], (1,)) == fingerprint(DirichletProcess(x, 1.0, one.likelihood), [], (1,))
+    assert fingerprint(one, [], (1,)) != fingerprint(other, [], (1,))
 
 
 def test_a_given_start_is_where_a_chain_begins():

@@ -21,12 +21,12 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_seconds
 from palmette.clusters import Cluster
 from palmette.errors import ImpossibleData
-from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.progress import Progress
 from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
 from palmette.sampling.ladder import pilot
 from palmette.sampling.starts import any_hierarchy
@@ -143,9 +143,7 @@ def anneal_hierarchies(
     >>> abs(float(found) - pal.HierarchyPosterior(model).log_partition) < 4 * found.standard_error
     True
     """
-    require_model(model, "hierarchies", all_known=True)
-    if not model.is_compiled:
-        raise TypeError(f"{model!r} cannot be annealed: its moves need a model of compiled functions, a SplitModel")
+    require_compiled(model, "hierarchies", "annealed")
     limit = check_seconds(seconds)
     target = conditioned(cast(SplitModel, model), HierarchyConditions(model.labels).and_also(require, forbid))
     moves, seed = HierarchyMoves(target), int(np.random.default_rng(rng).integers(2**62))

@@ -12,9 +12,9 @@ import numpy as np
 from palmette.checks import check_integer
 from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
 from palmette.sampling.run import Run, check_end, fingerprint
 from palmette.sampling.sampled_hierarchies import SampledPosterior
@@ -106,9 +106,7 @@ def sample_hierarchies(
     >>> post.n_chains, post.is_exact
     (6, False)
     """
-    require_model(model, "hierarchies", all_known=True)
-    if not model.is_compiled:
-        raise TypeError(f"{model!r} cannot be sampled: its moves need a model of compiled functions, a SplitModel")
+    require_compiled(model, "hierarchies", "sampled")
     check_end(seconds, sweeps, precision)
     begin, given = time.monotonic(), list(starts)
     for start in given:

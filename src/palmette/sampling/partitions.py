@@ -10,9 +10,9 @@ import numpy as np
 
 from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
+from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.partition_chain import PartitionChains
 from palmette.sampling.partition_reference import reference_of
 from palmette.sampling.run import Run, check_end, fingerprint
@@ -95,9 +95,7 @@ def sample_partitions(
     >>> post.n_chains, post.is_exact
     (6, False)
     """
-    require_model(model, "partitions", all_known=True)
-    if not model.is_compiled:
-        raise TypeError(f"{model!r} cannot be sampled: its moves need a model of compiled functions, a ClusterModel")
+    require_compiled(model, "partitions", "sampled")
     check_end(seconds, sweeps, precision)
     if reference is not None and not isinstance(reference, Hierarchy):
         raise TypeError(f"reference must be a Hierarchy or None, not {reference!r}")

@@ -122,8 +122,12 @@ def check_end(seconds: float | None, sweeps: int | None, precision: float) -> No
 
 
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
-    """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers."""
-    parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *model.labels)]
+    """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers.
+
+    Of functions it has the names, in which those of a Dirichlet process tell its likelihood.
+    """
+    functions = [function.py_func.__name__ for function in (model.features, model.score)]
+    parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *functions, *model.labels)]
     parts += [array.tobytes() for array in (model.theta, model.additive, model.pairwise)]
     parts += [*more, repr(numbers).encode()]
     return hashlib.blake2b(b"\0".join(parts), digest_size=16).hexdigest()
