@@ -8,7 +8,7 @@ and `verdict` judges, on the figures of `diagnostics`. `tempering` makes a chain
 `annealed` goes down such a ladder for log Z, and `perplexity` asks it for a temperature.
 """
 
-from palmette.sampling.annealed import Annealed, anneal_hierarchies
+from palmette.sampling.annealed import Annealed, anneal_hierarchies, anneal_partitions
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
 from palmette.sampling.hierarchies import sample_hierarchies
 from palmette.sampling.partitions import sample_partitions
@@ -27,6 +27,7 @@ __all__ = [
     "SampledSplitRow",
     "Verdict",
     "anneal_hierarchies",
+    "anneal_partitions",
     "at_perplexity",
     "sample_hierarchies",
     "sample_partitions",

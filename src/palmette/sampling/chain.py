@@ -8,6 +8,7 @@ this is Gibbs sampling. Patches rearrange a few things thoroughly, regrafts carr
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,11 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, regraft
+from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose, new_stream
 from palmette.sampling.patches import Patch, empty_patch, redrawer
 from palmette.sampling.restating import list_nodes, restater
+from palmette.trellis.counting import double_factorial
 
 __all__ = ["ChainState", "HierarchyMoves"]
 
@@ -136,6 +139,20 @@ class HierarchyMoves:
         self._regrafts = regrafts
         self._move = specialise(_advance, survey=regrafts.survey, refresh=regrafts.refresh, redraw=redrawer(model))
         self._restate = restater(model)
+
+    @property
+    def n_moves(self) -> int:
+        """Moves of a sweep: as many as there are leaves."""
+        return self.model.n_leaves
+
+    @property
+    def log_count(self) -> float:
+        """log (2n − 3)!!."""
+        return math.log(double_factorial(2 * self.model.n_leaves - 3))
+
+    def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> ChainState:
+        """A chain at a hierarchy drawn alike from all."""
+        return self.start(any_hierarchy(self.model.n_leaves, self.model.labels, rng), seed, chain)
 
     def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> ChainState:
         """A chain at a binary hierarchy of the model's leaves in the model's order."""

@@ -88,7 +88,7 @@ class Run(Generic[Answer]):
                 in_time = self.chains.advance(int(min(target, last)), threads, bar, until)
                 done = int(self.chains.sweeps.min())
                 self._save()
-                if not in_time:
+                if not in_time or done >= last:  # a verdict is then for whoever asks
                     break
                 made = self.answer()
                 bar.retitle(f"{self._title}: {made.progress_note()}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,13 +83,6 @@ class SampledPosterior(Sampled[SplitModel]):
         """log Z = log Σ_H φ(H), by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
         conditions = self.conditions
         return anneal_hierarchies(self.model, require=conditions.required, forbid=conditions.forbidden).log_partition
-
-    @cached
-    def entropy(self) -> Estimate:
-        """−Σ p(H) log p(H) = log Z − E[log φ], in nats; exp of it is the effective number of hierarchies."""
-        log_z, mean = self.log_partition, self._mean(self.log_potentials)
-        error = math.hypot(log_z.standard_error, mean.standard_error)
-        return Estimate(max(0.0, log_z.value - mean.value), "estimate", error)
 
     # How far to trust it.
 
@@ -289,27 +281,6 @@ class SampledPosterior(Sampled[SplitModel]):
         """
         return log_partition_by(self, sparse)
 
-    def kl(self, other: SampledPosterior, most: int = 1000) -> Estimate:
-        """KL(self ‖ other) = E[log φ − log φ′] + log Z′ − log Z over the draws of this one, in nats.
-
-        For two models of the same leaves; `most` is the number of draws, evenly spaced, that log φ′ is computed for.
-        """
-        if not isinstance(other, SampledPosterior):
-            raise TypeError(f"expected another SampledPosterior, not {other!r}")
-        if other.labels != self.labels:
-            raise ValueError(
-                "the two posteriors have different leaves; make both models with the same labels, in the same order"
-            )
-        step = max(1, self.n_chains * self.n_draws // check_integer("most", most, 8))
-        chosen = np.arange(self.n_chains * self.n_draws).reshape(self.n_chains, -1)[:, ::step]
-        theirs = np.array([[other.log_potential(self.trees[int(i)]) for i in chain] for chain in chosen])
-        gaps = self.log_potentials[:, ::step] - theirs
-        if np.isinf(gaps).any():
-            return Estimate(np.inf, "estimate")
-        mean, log_z, their_log_z = self._mean(gaps), self.log_partition, other.log_partition
-        error = math.hypot(*(part.standard_error for part in (mean, log_z, their_log_z)))
-        return Estimate(max(0.0, mean.value + their_log_z.value - log_z.value), "estimate", error)
-
     # What the draws say.
 
     @cached
@@ -373,6 +344,9 @@ class SampledPosterior(Sampled[SplitModel]):
         verdict, figures = judge(values, self._events(chosen), seen.frequency[:, self.n_leaves :], names, errors)
         order = figures.worst_first()
         return _Judged(verdict, chosen[order], figures.r_hat[order], figures.effective_size[order])
+
+    def _drawn(self, draw: int) -> Hierarchy:
+        return self.trees[draw]
 
     def _by_draw(self, numbers: Ints) -> Ints:
         return numbers.reshape(self.n_chains * self.n_draws, self.n_leaves - 1)

@@ -12,10 +12,11 @@ from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.models.split_model import SplitModel
+from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chain import ChainState, HierarchyMoves
 from palmette.sampling.chance import new_stream
 from palmette.sampling.dispersal import far_apart, n_candidates
-from palmette.sampling.starts import anneal, any_hierarchy, cooling
+from palmette.sampling.starts import anneal, cooling
 
 __all__ = ["SingleChains"]
 
