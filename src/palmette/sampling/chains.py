@@ -102,7 +102,7 @@ class Chains:
         """(chains, n_kept)."""
         return self._values[:, : self.n_kept]
 
-    def begin(self, threads: int, progress: Progress) -> None:
+    def begin(self, threads: int, progress: Progress | None = None) -> None:
         """Make the starts, unless the chains are on their way already."""
         n_chains = len(self.states)
         if n_chains and self.states[0] is None:
@@ -111,7 +111,7 @@ class Chains:
             def begin_one(number: int) -> None:
                 made[number] = self._kind.begin(number)
 
-            self._each(begin_one, len(made), threads, progress)
+            self._each(begin_one, len(made), threads, progress or Progress("", None, False))
             self.states = self._kind.choose(made, n_chains) if len(made) > n_chains else made
 
     def advance(self, target: int, threads: int, progress: Progress, until: float = np.inf) -> bool:
