@@ -1,11 +1,19 @@
 """Sampled posteriors against exact ones: are the errors that they state honest?
 
     python benchmarks/sampling.py [--sets 12] [--runs 100]
+    python benchmarks/sampling.py --smoothed 12        # what smoothing gains over shares of draws, instead
+    python benchmarks/sampling.py --planted 40         # whether one of two answers is ever missed in silence, instead
 
 Prints, for ten to eighteen leaves, the spread of (estimate − exact) / error over the probabilities of all clusters, and
 the largest gap where the verdict is "converged"; then how often log Z by annealing lies within two of its errors. PASS
 means: a spread of 0.7 to 1.3 over all data sets of a kind, no gap above 0.02, 90 of 100, and a mean of Z within three
 errors of the exact one.
+
+What smoothing gains is the mean squared error of shares of draws over that of smoothed probabilities, over all clusters
+that are judged: against the exact ones for 14 to 16 leaves, and against the mean over so many seeds for 100.
+
+Two answers are planted in a grid of four by four leaves, as much alike in a row as in a column. PASS means that, for
+every seed, rows and columns are as probable, or chains are said to disagree.
 """
 
 from __future__ import annotations
@@ -103,6 +111,58 @@ def honest_log_z(runs: int) -> None:
         verdict(within >= 0.9 * runs and abs(ratio.mean() - 1.0) <= 3.0 * error, said)
 
 
+def both(post: Any) -> dict[tuple[str, ...], tuple[float, float, float]]:
+    """Of every cluster that is judged: the share of draws, the smoothed probability, and the error of that."""
+    shares = post.cluster_frequencies().mean(axis=0).tolist()
+    rows = zip(post.cluster_diagnostics(), shares, strict=True)
+    return {row.members: (share, row.probability, row.standard_error) for row, share in rows}
+
+
+def smoothing(seeds: int) -> None:
+    for n, groups in ((14, True), (15, False), (16, True), (100, True), (100, False)):
+        x = points(n, 2 * n + (not groups))
+        for make in (pal.models.SumOfSquares, lambda some: pal.models.Dasgupta(pal.similarity.of_points(some))):
+            few = pal.temperature.at_perplexity(make(x if n < 20 else x[:12]), 1000.0, progress=False)
+            model = make(x).with_beta(few.beta)
+            options = {"seconds": None, "sweeps": 400, "precision": 1e-9, "progress": False}
+            found = [both(pal.sampling.sample_hierarchies(model, rng=seed, **options)) for seed in range(seeds)]
+            clusters = [members for members in found[0] if all(members in one for one in found)]
+            values = np.array([[one[members] for members in clusters] for one in found])  # (seeds, clusters, 3)
+            if n > 20:
+                truth, of = values[:, :, :2].mean(axis=0), seeds / (seeds - 1)
+            else:
+                exact = pal.HierarchyPosterior(model, progress=False)
+                truth, of = np.array([[exact.cluster_probability(members)] * 2 for members in clusters]), 1.0
+            errors = of * ((values[:, :, :2] - truth) ** 2).mean(axis=0)
+            z = math.sqrt(of * (((values[:, :, 1] - truth[:, 1]) / values[:, :, 2]) ** 2).mean())
+            gain, middle = errors[:, 0].sum() / errors[:, 1].sum(), float(np.median(errors[:, 0] / errors[:, 1]))
+            shape = "groups" if groups else "one cloud"
+            print(
+                f"{n} leaves, {shape}, {type(model).__name__}: {len(clusters)} clusters, {gain:.1f} times "
+                f"(the middle one {middle:.1f}), z {z:.2f}",
+                flush=True,
+            )
+
+
+def planted(seeds: int) -> None:
+    row, column = np.divmod(np.arange(16), 4)
+    alike = 1.0 * (row[:, None] == row) + 1.0 * (column[:, None] == column)
+    off = alike * (1.0 - np.eye(16))
+    hierarchies = [(pal.sampling.sample_hierarchies, pal.models.Dasgupta(off, beta=beta)) for beta in (0.3, 0.5, 1, 5)]
+    partitions = [
+        (pal.sampling.sample_partitions, pal.models.CorrelationClusters(alike - 0.5, beta=beta))
+        for beta in (2.5, 3, 8, 30)
+    ]
+    for sample, model in hierarchies + partitions:
+        silent = 0
+        for seed in range(seeds):
+            post = sample(model, seconds=None, sweeps=400, precision=0.01, rng=seed, progress=False)
+            one, other = (float(post.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
+            silent += post.verdict.agree and abs(one - other) > 0.1
+        said = f"{model!r}, β = {model.beta:g}: one of two answers missed in silence by {silent} of {seeds} seeds"
+        verdict(silent == 0, said)
+
+
 def verdict(good: bool, words: str) -> None:
     print(f"{'PASS' if good else 'FAIL'}  {words}", flush=True)
 
@@ -111,7 +171,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=12, help="data sets of each kind")
     parser.add_argument("--runs", type=int, default=100, help="of annealing")
+    parser.add_argument("--smoothed", type=int, metavar="SEEDS", help="show what smoothing gains, instead")
+    parser.add_argument("--planted", type=int, metavar="SEEDS", help="two answers, instead")
     options = parser.parse_args()
+    if options.planted:
+        planted(options.planted)
+        return
+    if options.smoothed:
+        smoothing(options.smoothed)
+        return
     honest_errors(options.sets)
     honest_log_z(options.runs)
 

@@ -84,3 +84,25 @@ def transition_matrix(trees, weights, n, *, patch_share, n_stops):
             K[np.ix_(at, at)] += q[:, None] * weights[at] / total * np.minimum(1.0, count[:, None] / count)
     K[np.diag_indices(len(trees))] += 1.0 - K.sum(axis=1)
     return K
+
+
+def tilings(tree, n, most, tops=None):
+    """Kept clusters → probability: patches of more than `most` stops keep each free cluster with probability 1/most."""
+    tops, kept = (((1 << n) - 1,), frozenset()) if tops is None else tops
+    if not tops:
+        return {kept: 1.0}
+    top, *rest = tops
+    inside = [c for c in tree if c != top and c & top == c and c & (c - 1)]
+    free = [c for c in inside if not any(c & k == c for k in kept if k != top and k & top == k)]
+    stops = [k for k in kept if k != top and k & top == k and not any(k != j and k & j == k and j != top for j in kept)]
+    if len(free) + 2 <= most:
+        return tilings(tree, n, most, ((*rest, *stops), kept))
+    found: dict = {}
+    nothing = (1 - 1 / most) ** len(free)  # then they are tried again
+    for chosen in product([False, True], repeat=len(free)):
+        if any(chosen):
+            p = (1 / most) ** sum(chosen) * (1 - 1 / most) ** (len(free) - sum(chosen)) / (1 - nothing)
+            more = kept | {c for c, is_kept in zip(free, chosen, strict=True) if is_kept}
+            for key, q in tilings(tree, n, most, (tuple(tops), more)).items():
+                found[key] = found.get(key, 0.0) + p * q
+    return found

@@ -238,7 +238,7 @@ def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json,
     assert "log Z" not in out
     found, exact = as_json(*words, "--draws", 2), as_json("hierarchies", *WORLDS)
     assert found["exact"] is False
-    assert found["sampled"]["n_chains"] == 4
+    assert found["sampled"]["n_chains"] == 6
     assert len(found["draws"]) == 2
     known = {tuple(row["members"]): row["probability"] for row in exact["clusters"]}
     for row in found["clusters"][:10]:
@@ -284,7 +284,7 @@ def test_many_leaves_in_partitions(model, run, as_json, folder):
     assert out.index("How many clusters?") < out.index(" ± ", out.index("How many clusters?"))
     assert "log Z" not in out
     found = as_json(*words, "--sweeps", 200)
-    assert found["sampled"]["n_chains"] == 4
+    assert found["sampled"]["n_chains"] == 6
     assert sum(found["n_clusters_probabilities"]) == pytest.approx(1.0)
 
 

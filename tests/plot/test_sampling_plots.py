@@ -85,7 +85,7 @@ def test_diagnostics_are_those_of_the_verdict(agreeing, disagreeing):
         for row in rows[:10]:
             estimate = post.cluster_probability(row.members)
             assert (row.probability, row.standard_error) == (estimate.value, estimate.standard_error)
-            assert 0.02 < row.probability < 0.98
+            assert 0.01 < row.probability < 0.99
             assert row.size == len(row.members)
 
 
@@ -97,7 +97,8 @@ def test_frequencies_and_indicators_go_with_the_diagnostics(agreeing):
     )
     assert occurs.shape == (agreeing.n_chains, agreeing.n_draws, len(rows))
     np.testing.assert_allclose(occurs.mean(axis=1), frequencies)
-    np.testing.assert_allclose(frequencies.mean(axis=0), [row.probability for row in rows])
+    smoothed = np.array([[row.probability, row.standard_error] for row in rows])
+    assert (np.abs(frequencies.mean(axis=0) - smoothed[:, 0]) < 5 * smoothed[:, 1] + 0.01).all()
     members = {agreeing.labels.index(label) for label in rows[0].members}
     first = [frozenset(members) in agreeing.draws[i].clusters() for i in range(50)]
     assert first == occurs[0, :50, 0].tolist()
@@ -116,14 +117,14 @@ def test_an_answer_keeps_its_own_number_of_sweeps(monkeypatch):
 def test_every_chain_has_its_draws_and_its_means(agreeing):
     ax = plot.traces(agreeing)
     faint, strong = (sorted_by_width(ax)[i : i + agreeing.n_chains] for i in (0, agreeing.n_chains))
-    for line, chain, colour in zip(faint, agreeing.log_potentials, chain_colours(4), strict=True):
+    for line, chain, colour in zip(faint, agreeing.log_potentials, chain_colours(6), strict=True):
         np.testing.assert_array_equal(line.get_ydata(), chain)
         assert line.get_color() == colour
     for line, chain in zip(strong, agreeing.log_potentials, strict=True):
         assert len(line.get_ydata()) == 40
         assert np.mean(line.get_ydata()) == pytest.approx(chain.mean(), abs=0.05)
-    assert legend(ax) == ["chain 1", "chain 2", "chain 3", "chain 4"]
-    assert ax.get_title(loc="left").startswith("chains agree: R̂ up to 1.0")
+    assert legend(ax) == [f"chain {i}" for i in range(1, 7)]
+    assert ax.get_title(loc="left").startswith("converged: R̂ up to 1.0")
 
 
 def sorted_by_width(ax):
@@ -159,7 +160,7 @@ def test_where_chains_agree_all_dots_are_grey_and_near_the_diagonal(agreeing):
     assert words(ax) == []
     assert legend(ax) == ["R̂ up to 1.02"]
     first, second = ax.get_title(loc="left").splitlines()
-    assert first.startswith("chains agree")
+    assert first.startswith("converged")
     assert second == f"chains disagree on none of {len(agreeing.cluster_diagnostics())} clusters"
 
 

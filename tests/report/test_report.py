@@ -274,7 +274,7 @@ def test_a_sampled_posterior_opens_with_whether_its_chains_agree(sample, make, t
         assert words.index("The chains") < words.index("largest R̂")
         assert "Certain" not in words
         assert "exact" not in words
-        assert "log φ of 4 chains" in words
+        assert "log φ of 6 chains" in words
         assert '"error":' in page
     assert report.write(long, tmp_path / "again.html", classes=data.classes).read_text(encoding="utf-8") == agreed
 

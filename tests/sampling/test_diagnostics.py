@@ -18,6 +18,7 @@ from palmette.sampling.diagnostics import (
     indicator_error,
     rank_effective_size,
     rank_r_hat,
+    smoothed_error,
     split_frequency_deviation,
     split_r_hat,
     standard_error,
@@ -378,3 +379,24 @@ def test_errors_of_indicators_from_their_effective_sizes():
     for least in (20.0, 1e9):
         found = indicator_error(values.mean(axis=(0, 1)), sizes, 200, least)
         np.testing.assert_allclose(found, standard_error(values, least_size=least), rtol=1e-12)
+
+
+def test_errors_of_smoothed_values_are_those_of_indicators_if_they_are():
+    rng = np.random.default_rng(5)
+    values = 1.0 * (rng.random((4, 50, 6)) < [0.0, 0.02, 0.3, 0.5, 0.98, 1.0])
+    sizes = np.asarray(effective_size(values))
+    for least in (20.0, 1e9):
+        found = smoothed_error(values, sizes, least)
+        np.testing.assert_allclose(found, indicator_error(values.mean(axis=(0, 1)), sizes, 200, least), rtol=1e-12)
+
+
+@given(chains, st.floats(1.0, 1e4), st.sampled_from([0.0, 0.3, 1.0]))
+def test_smoothed_error_matches_the_formula(values, least_size, least_sighting):
+    values = (values + 0.375) / 0.75
+    size = effective_size(values)
+    x = values if values.mean() <= 0.5 else 1.0 - values
+    v = max((x**2).sum() / x.sum() if x.any() else 1.0, least_sighting)
+    more = v * (1.0 - 2.0 * values.mean()) / min(size, least_size, values.size)
+    expected = math.sqrt(np.var(values, ddof=1) / size + 1.5 * more**2)
+    found = smoothed_error(values[:, :, None], np.array([size]), least_size, least_sighting)
+    assert found[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)

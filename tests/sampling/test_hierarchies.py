@@ -20,7 +20,7 @@ def post():
 
 def test_every_probability_is_right_within_its_error(post):
     assert post.verdict.converged
-    assert str(post.verdict).startswith("converged; 4 chains")
+    assert str(post.verdict).startswith("converged; 6 chains")
     assert post.verdict.standard_error <= 0.006
     z = z_scores(post, EXACT)
     assert len(z) > 20
@@ -68,9 +68,8 @@ def test_verbs_answer_as_the_exact_posterior_does(post):
     assert errors.shape == (19,)
     assert errors.max() < 0.007
     assert np.abs(post.support(best).support - EXACT.support(best).support).max() < 0.03
-    assert post.conditional_clusters().cluster_probability([0, 1]) == pytest.approx(
-        float(post.cluster_probability([0, 1])), abs=1e-9
-    )
+    counted = post.draws.support(best).support
+    assert post.conditional_clusters().support(best).support == pytest.approx(counted, abs=1e-9)
 
 
 def test_what_was_never_seen_is_not_certain(post):
@@ -100,6 +99,22 @@ def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
     assert whole.log_potentials.tobytes() == again.log_potentials.tobytes()
     with pytest.raises(ValueError, match="another model, seed or number of chains"):
         sample_hierarchies(MODEL.with_beta(2.0), seconds=None, sweeps=20, checkpoint=place)
+
+
+def test_starts_and_a_few_sweeps_are_made_whatever_the_clock_says(monkeypatch):
+    for n_rungs in (1, 3):
+        post = sample_hierarchies(MODEL, seconds=0.0, n_rungs=n_rungs)
+        assert post.n_kept == 8
+        assert not post.verdict.agree
+    whole = sample_hierarchies(MODEL, seconds=None, sweeps=20, n_rungs=3)
+    assert post.resume(seconds=None, sweeps=12).trees.parents.tobytes() == whole.trees.parents.tobytes()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Chains, "begin", interrupted)
+    with pytest.raises(ValueError, match="too early"):
+        sample_hierarchies(MODEL)
 
 
 def test_an_interrupt_gives_what_is_there(monkeypatch):
@@ -141,12 +156,21 @@ def test_old_draws_are_thinned_out_when_there_is_no_more_room(monkeypatch):
 
 @pytest.mark.parametrize(("beta", "sweeps"), [(0.1, 6400), (5.0, 400)])
 def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(beta, sweeps):
-    post = sample_hierarchies(rows_and_columns(beta), seconds=None, sweeps=sweeps, n_chains=5, precision=0.01)
+    post = sample_hierarchies(rows_and_columns(beta), seconds=None, sweeps=sweeps, precision=0.01)
     row, column = (float(post.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
     assert not post.verdict.agree or abs(row - column) < 0.1
     if not post.verdict.agree:
         assert "disagree on {" in str(post.verdict)
     assert post.verdict.agree == (beta < 1.0)
+
+
+def test_chains_begin_at_both_of_two_answers_whatever_the_seed():
+    for seed in range(40):
+        post = sample_hierarchies(rows_and_columns(2.0), seconds=None, sweeps=8, rng=seed)
+        rows = post._occurs(0b1111).any(axis=1)
+        assert not rows.all()
+        assert post._occurs(0b0001_0001_0001_0001).any(axis=1).any()
+        assert not post.verdict.agree
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -168,8 +192,6 @@ def test_bad_input_is_refused():
         sample_hierarchies(MODEL, sweeps=2)
     with pytest.raises(ValueError, match="needs an end"):
         sample_hierarchies(MODEL, seconds=None, precision=0.0)
-    with pytest.raises(ValueError, match="too early"):
-        sample_hierarchies(MODEL, seconds=0.0)
     with pytest.raises(ImpossibleData, match="no possible hierarchy"):
         sample_hierarchies(pal.models.SumOfSquares(np.eye(3)), forbid=[[0, 1], [0, 2], [1, 2]])
 

@@ -1,15 +1,20 @@
 """Sampled partitions: right within their errors, the same however they are run, and honest when they are not."""
 
+import math
+
 import numpy as np
 import pytest
 
 import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
-from palmette.sampling import sample_partitions
+from palmette.sampling import anneal_partitions, sample_partitions
+from palmette.sampling.anywhere import any_partition, log_bell_number
 from palmette.sampling.drawn_clusters import find_clusters, occurrences
 from palmette.sampling.drawn_pairs import gains, pair_distances
 from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.run import fingerprint
+from palmette.trellis.counting import bell_number
 
 RNG = np.random.default_rng(4)
 
@@ -154,6 +159,84 @@ def test_any_reference_and_any_start_give_the_same_posterior():
         assert (np.abs(got.values - exact) <= 4.5 * got.standard_errors).all()
 
 
+def test_diagnostics_are_those_of_the_verdict(post):
+    rows, frequencies, occurs = post.cluster_diagnostics(), post.cluster_frequencies(), post.cluster_indicators()
+    assert len(rows) > 5
+    assert occurs.shape == (post.n_chains, post.n_draws, len(rows))
+    np.testing.assert_allclose(frequencies.mean(axis=0), [row.probability for row in rows])
+    r_hat = [row.r_hat for row in rows]
+    assert r_hat == sorted(r_hat, reverse=True)
+    assert r_hat[0] <= post.verdict.r_hat
+    for row in rows:
+        found = post.cluster_probability(row.members)
+        assert (row.probability, row.standard_error) == (found.value, found.standard_error)
+        assert 0.02 < row.probability < 0.98
+        assert row.effective_size >= post.verdict.effective_size
+
+
+# log Z, by annealing.
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_annealing_is_unbiased_and_its_errors_are_honest(name):
+    exact = pal.PartitionPosterior(MODELS[name], progress=False)
+    found = [anneal_partitions(MODELS[name], steps=60, n_runs=16, rng=seed) for seed in range(12)]
+    log_z = [run.log_partition for run in found]
+    z = np.array([(one.value - exact.log_partition) / one.standard_error for one in log_z])
+    assert (np.abs(z) < 2.0).sum() >= 9
+    ratios = np.exp([one.value - exact.log_partition for one in log_z])
+    assert abs(ratios.mean() - 1.0) < 4.0 * ratios.std(ddof=1) / np.sqrt(12)
+    entropies = [run.entropy for run in found]
+    assert (np.abs([(one.value - exact.entropy) / one.standard_error for one in entropies]) < 3.0).sum() >= 9
+
+
+def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
+    monkeypatch.setattr(
+        "palmette.sampling.sampled_partitions.anneal_partitions",
+        lambda model, **options: anneal_partitions(model, steps=400, **options),
+    )
+    other_model = DirichletProcess(POINTS, 0.3, MODEL.likelihood)
+    other = sample_partitions(other_model, seconds=None, sweeps=100)
+    for name in ("log_partition", "log_evidence", "entropy"):
+        found = getattr(post, name)
+        assert abs(float(found) - getattr(EXACT, name)) < 4 * found.standard_error
+    found = post.kl(other)
+    assert abs(float(found) - EXACT.kl(pal.PartitionPosterior(other_model, progress=False))) < 4 * found.standard_error
+    with pytest.raises(TypeError, match="another SampledPartitions"):
+        post.kl(EXACT)
+    pairs = sample_partitions(MODELS["pairs"], seconds=None, sweeps=20)
+    with pytest.raises(TypeError, match="no evidence"):
+        pairs.log_evidence  # noqa: B018
+    with pytest.raises(TypeError, match="ClusterModel"):
+        anneal_partitions(pal.models.ClusterFunction(4, lambda clusters: np.zeros(len(clusters))))
+    with pytest.raises(ImpossibleData, match="none of 4 runs found a partition"):
+        anneal_partitions(limited(9, low=0.5, high=0.6), steps=20, n_runs=4)
+
+
+def test_any_partition_comes_up_alike():
+    rng, tries = np.random.default_rng(3), 6000
+    drawn = [tuple(any_partition(4, tuple("abcd"), rng).membership.tolist()) for _ in range(tries)]
+    _, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert len(counts) == 15
+    assert (np.abs(counts - tries / 15) < 4.5 * np.sqrt(tries / 15)).all()
+    assert all(
+        log_bell_number(n) == pytest.approx(math.log(bell_number(n)), rel=1e-12, abs=1e-12) for n in (1, 2, 9, 80)
+    )
+
+
+def test_a_checkpoint_knows_the_likelihood(tmp_path):
+    class Others(pal.likelihoods.BetaBernoulli):
+        @staticmethod
+        def log_marginal(theta, size, sums):
+            return 0.0
+
+    x = np.arange(8.0)[:, None] % 2
+    one, other = (DirichletProcess(x, 1.0, likelihood()) for likelihood in (pal.likelihoods.BetaBernoulli, Others))
+    assert (one.theta == other.theta).all()
+    assert fingerprint(one, [], (1,)) == fingerprint(DirichletProcess(x, 1.0, one.likelihood), [], (1,))
+    assert fingerprint(one, [], (1,)) != fingerprint(other, [], (1,))
+
+
 def test_a_given_start_is_where_a_chain_begins():
     names = [str(i) for i in range(12)]
     start = pal.Partition([0] * 5 + [1] * 7, labels=names[::-1])
@@ -171,12 +254,20 @@ def rows_and_columns(beta):
 
 @pytest.mark.parametrize(("beta", "sweeps"), [(1.5, 6400), (30.0, 400)])
 def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(beta, sweeps):
-    post = sample_partitions(rows_and_columns(beta), seconds=None, sweeps=sweeps, n_chains=6, precision=0.01)
+    post = sample_partitions(rows_and_columns(beta), seconds=None, sweeps=sweeps, precision=0.01)
     row, column = (float(post.together_probability(part)) for part in ([0, 1], [0, 4]))
     assert not post.verdict.agree or abs(row - column) < 0.1
     if not post.verdict.agree:
         assert "disagree on whether {" in str(post.verdict)
     assert post.verdict.agree == (beta < 10.0)
+
+
+def test_chains_begin_at_both_of_two_answers_whatever_the_seed():
+    for seed in range(40):
+        post = sample_partitions(rows_and_columns(20.0), seconds=None, sweeps=8, rng=seed)
+        together = post._rows[:, -1, [1, 4]] == post._rows[:, -1, [0]]
+        assert together.any(axis=0).all()
+        assert not post.verdict.agree
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -206,8 +297,6 @@ def test_bad_input_is_refused():
         sample_partitions(MODEL, sweeps=2)
     with pytest.raises(ValueError, match="needs an end"):
         sample_partitions(MODEL, seconds=None, precision=0.0)
-    with pytest.raises(ValueError, match="too early"):
-        sample_partitions(MODEL, seconds=0.0)
     with pytest.raises(TypeError, match="reference must be"):
         sample_partitions(MODEL, reference=[0, 1])
     with pytest.raises(ValueError, match="labels do not match"):

@@ -21,7 +21,7 @@ def test_the_last_rung_is_the_posterior():
 
 def test_rungs_find_both_of_two_far_apart_answers():
     model = rows_and_columns(1.0)
-    frozen = sample_hierarchies(model, seconds=None, sweeps=400, n_chains=5, rng=1)
+    frozen = sample_hierarchies(model, seconds=None, sweeps=400, rng=1)
     assert not frozen.verdict.agree
     post = sample_hierarchies(model, seconds=None, sweeps=1600, n_rungs=16, precision=0.03)
     row, column = (post.cluster_probability(part) for part in (range(4), range(0, 16, 4)))

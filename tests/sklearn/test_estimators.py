@@ -216,15 +216,28 @@ def test_the_number_of_clusters_is_left_to_the_data_or_conditioned_on():
 
 @pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
 def test_beyond_max_leaves_the_family_is_that_of_a_few_hierarchies(model, monkeypatch):
-    fitted = PartitionTrellisClustering(model=model).fit(MANY)
+    fitted = PartitionTrellisClustering(model=model, beyond="sparse").fit(MANY)
     alone = pal.PartitionTrellis.from_hierarchy(pal.search.greedy(fitted.posterior_.model).hierarchy)
     bound = pal.PartitionPosterior(fitted.posterior_.model, trellis=alone).log_partition
     assert not fitted.posterior_.is_exact
     assert fitted.posterior_.log_partition >= bound
     monkeypatch.setattr("palmette.search.posteriors._MOST_REMAINDERS", 3)  # the best of them alone
     assert fitted.posterior_.log_partition >= clone(fitted).fit(MANY).posterior_.log_partition >= bound
-    below = PartitionTrellisClustering(model=model, max_leaves=5).fit(FEW).posterior_
+    below = PartitionTrellisClustering(model=model, max_leaves=5, beyond="sparse").fit(FEW).posterior_
     assert below.log_partition <= PartitionTrellisClustering(model=model).fit(FEW).posterior_.log_partition + 1e-9
+
+
+def test_beyond_max_leaves_partitions_are_sampled():
+    fitted = PartitionTrellisClustering(model="dirichlet-process", random_state=0).fit(MANY)
+    assert isinstance(fitted.posterior_, pal.sampling.SampledPartitions)
+    sparse = PartitionTrellisClustering(model="dirichlet-process", beyond="sparse").fit(MANY)
+    model = fitted.posterior_.model
+    assert model.log_potential(fitted.partition_) >= model.log_potential(sparse.partition_) - 1e-9
+    assert fitted.score(MANY) == sparse.score(MANY)
+    assert fitted.fit_transform(MANY).shape == (len(MANY), len(MANY))
+    assert not PartitionTrellisClustering(3, model="dirichlet-process").fit(MANY).posterior_.is_exact
+    again = PartitionTrellisClustering(model="dirichlet-process", random_state=0).fit(MANY)
+    assert (again.labels_ == fitted.labels_).all()
 
 
 def test_mixtures_take_missing_entries_and_a_likelihood():

@@ -41,7 +41,8 @@ def convergence(post: Any, *, ax: Axes | None = None, annotate: int = 3) -> Axes
     """
     require_chains(post, "cluster_diagnostics", "cluster_frequencies", "verdict")
     rows, limit = post.cluster_diagnostics(), post.verdict.largest_r_hat
-    pooled, frequencies = np.array([row.probability for row in rows]), np.asarray(post.cluster_frequencies())
+    frequencies = np.asarray(post.cluster_frequencies())
+    pooled = frequencies.mean(axis=0)
     apart = np.array([row.r_hat > limit for row in rows], dtype=bool)
     ax = own_axes(ax, 5.8, 5.9)
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=0.8, zorder=1)

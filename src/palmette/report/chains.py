@@ -21,8 +21,8 @@ def sampled_summary(posterior: SampledPosterior | SampledPartitions, listing: Li
     words = ("In nearly all draws", "In most draws", "Contested")
     choice = ", of which β is a choice" if hasattr(posterior.model, "beta") else ""
     fine = (
-        f"These numbers are estimates: shares of {things} drawn by Markov chains, each with a standard error, which "
-        f"is to be believed if the chains agree. They are given the model and its parameters{choice}."
+        f"These numbers are estimates from {things} drawn by Markov chains, each with a standard error, which is to be "
+        f"believed if the chains agree. They are given the model and its parameters{choice}."
     )
     chains = _traces(posterior.log_potentials, posterior.sweeps_per_draw)
     parts = (_trust(posterior.verdict), chains, _figures(posterior.verdict, posterior.n_leaves))

@@ -1,18 +1,19 @@
 """The contents of a report on a posterior over hierarchies."""
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 from palmette.hierarchy import Hierarchy
 from palmette.posterior import ConditionalClusters, HierarchyPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.listing import Leaves, Listing, hierarchy_listing
+from palmette.report.listing import Listing, hierarchy_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount
-from palmette.report.summary import account_of, summary
+from palmette.report.summary import account_of, clusters_of, summary
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
+from palmette.sampling import SampledPosterior
 
-__all__ = ["hierarchy_contents", "hierarchy_picture", "small_trees"]
+__all__ = ["hierarchy_contents", "hierarchy_picture", "shown_hierarchies"]
 
 _SMALL = 60  # leaves up to which alternatives are drawn
 _AGREED = 1000  # leaves up to which there is a consensus beside the best
@@ -23,18 +24,13 @@ def hierarchy_contents(
     posterior: HierarchyPosterior, classes: Classes, n_alternatives: int, min_probability: float
 ) -> Contents:
     """Summary, dendrogram, alternatives and data of a posterior over hierarchies."""
-    labels = posterior.labels
-    best = [(found.aligned_to(labels), log_prob) for found, log_prob in posterior.best(max(2, n_alternatives))]
-    drawn = {"Most probable": best[0][0]}
-    if 2 < posterior.n_leaves <= _AGREED:
-        drawn["Consensus"] = posterior.consensus().aligned_to(labels)
-    shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
-    listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
+    best, drawn, listing, pictures = shown_hierarchies(
+        posterior, max(2, n_alternatives), min_probability, "Most probable"
+    )
     account = account_of(posterior, best, listing, _validity(posterior))
-    pictures = small_trees([found for found, _ in best], account.best[0][0])
     return Contents(
         things=account.things,
-        labels=labels,
+        labels=posterior.labels,
         listing=listing,
         summary=summary(account),
         heading="The most probable hierarchy",
@@ -44,12 +40,32 @@ def hierarchy_contents(
     )
 
 
-def small_trees(found: Sequence[Hierarchy], known: frozenset[Leaves]) -> list[Html | None]:
-    """Each as a small picture in which clusters that are not `known` stand out; None if there are too many leaves."""
-    return [
-        small_tree(hierarchy, known, f"Hierarchy {number}") if hierarchy.n_leaves <= _SMALL else None
-        for number, hierarchy in enumerate(found, start=1)
+class ShownHierarchies(NamedTuple):
+    """What a report shows of hierarchies."""
+
+    best: list[tuple[Hierarchy, float]]
+    drawn: dict[str, Hierarchy]  # by the word that chooses it
+    listing: Listing
+    pictures: list[Html | None]  # small ones of the best; None if there are too many leaves
+
+
+def shown_hierarchies(
+    posterior: HierarchyPosterior | SampledPosterior, n_best: int, min_probability: float, title: str
+) -> ShownHierarchies:
+    """The best ones, the first of them, which is called `title`, and a consensus to be drawn, and the clusters."""
+    labels = posterior.labels
+    best = [(found.aligned_to(labels), value) for found, value in posterior.best(n_best)]
+    drawn = {title: best[0][0]}
+    if 2 < posterior.n_leaves <= _AGREED:
+        drawn["Consensus"] = posterior.consensus().aligned_to(labels)
+    shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
+    listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
+    known = clusters_of(best[:1])[0][0]
+    pictures = [
+        small_tree(found, known, f"Hierarchy {number}") if found.n_leaves <= _SMALL else None
+        for number, (found, _) in enumerate(best, start=1)
     ]
+    return ShownHierarchies(best, drawn, listing, pictures)
 
 
 def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Classes) -> Html:

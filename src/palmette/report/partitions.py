@@ -1,6 +1,6 @@
 """The contents of a report on a posterior over partitions."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,17 +15,17 @@ from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount, percent, plus_minus
 from palmette.report.summary import account_of, chip, cluster_name, summary
 from palmette.report.trees import level
+from palmette.sampling import SampledPartitions
 
 __all__ = [
-    "MOST_CARDS",
     "map_data",
     "number_table",
     "partition_contents",
     "partition_picture",
-    "small_groups",
+    "shown_partitions",
 ]
 
-MOST_CARDS = 60  # clusters of a partition that are shown
+_MOST_CARDS = 60  # clusters of a partition that are shown
 _COUNTED = 20  # leaves up to which the number of clusters is computed on the full trellis, 400 on chosen clusters
 _DRAWS, _DRAWN_LEAVES = 4000, 10_000_000  # at most so many draws, and leaves in all of them
 _HINT = "Point at the map to compare two leaves; choose a cluster to see how it could be split, or joined with others."
@@ -35,16 +35,13 @@ def partition_contents(
     posterior: PartitionPosterior, classes: Classes, n_alternatives: int, min_probability: float
 ) -> Contents:
     """Summary, co-clustering map, number of clusters, alternatives and data of a posterior over partitions."""
-    labels = posterior.labels
-    best = [(found.aligned_to(labels), log_prob) for found, log_prob in posterior.best(max(2, n_alternatives))]
+    best, listing, pictures = shown_partitions(posterior, max(2, n_alternatives), min_probability)
     first = best[0][0]
-    listing = partition_listing(posterior, first.clusters_by_size()[:MOST_CARDS], min_probability)
     account = account_of(posterior, best, listing, _validity(posterior))
     together = posterior.coclustering() if posterior.n_leaves <= MOST_LEAVES else None
-    pictures = [small_groups(found, account.best[0][0]) for found, _ in best]
     return Contents(
         things=account.things,
-        labels=labels,
+        labels=posterior.labels,
         listing=listing,
         summary=summary(account),
         heading="The most probable partition",
@@ -52,6 +49,24 @@ def partition_contents(
         alternatives=alternatives(account, pictures, n_alternatives),
         data=map_data(first, together),
     )
+
+
+class ShownPartitions(NamedTuple):
+    """What a report shows of partitions."""
+
+    best: list[tuple[Partition, float]]
+    listing: Listing
+    pictures: list[Html]  # small ones of the best
+
+
+def shown_partitions(
+    posterior: PartitionPosterior | SampledPartitions, n_best: int, min_probability: float
+) -> ShownPartitions:
+    """The best ones, and the clusters."""
+    best = [(found.aligned_to(posterior.labels), value) for found, value in posterior.best(n_best)]
+    first = best[0][0]
+    listing = partition_listing(posterior, first.clusters_by_size()[:_MOST_CARDS], min_probability)
+    return ShownPartitions(best, listing, [_small_groups(found, frozenset(first.clusters())) for found, _ in best])
 
 
 def partition_picture(
@@ -95,11 +110,11 @@ def number_table(shares: Floats, errors: Floats | None = None, note: str | None 
     return joined((element("h3", "How many clusters"), table, words))
 
 
-def small_groups(partition: Partition, known: frozenset[Leaves]) -> Html:
+def _small_groups(partition: Partition, known: frozenset[Leaves]) -> Html:
     """The clusters of a partition by name, in which those that are not `known` stand out."""
     items = [
         element("li", cluster_name(group, partition.labels), class_=None if group in known else "new")
-        for group in partition.clusters_by_size()[:MOST_CARDS]
+        for group in partition.clusters_by_size()[:_MOST_CARDS]
     ]
     return element("ul", joined(items), class_="groups")
 
@@ -107,11 +122,11 @@ def small_groups(partition: Partition, known: frozenset[Leaves]) -> Html:
 def _cards(groups: list[Leaves], listing: Listing, labels: tuple[str, ...]) -> Html:
     number_of = listing.number_of()
     items = []
-    for number in (number_of[group] for group in groups[:MOST_CARDS]):
+    for number in (number_of[group] for group in groups[:_MOST_CARDS]):
         row = listing.clusters[number]
         items.append(chip(row, number, labels, f"chip cluster {level(row.probability)}"))
-    if len(groups) > MOST_CARDS:
-        items.append(element("li", f"and {len(groups) - MOST_CARDS:,} more", class_="aside"))
+    if len(groups) > _MOST_CARDS:
+        items.append(element("li", f"and {len(groups) - _MOST_CARDS:,} more", class_="aside"))
     return element("ul", joined(items), class_="chips", aria_label="Clusters of the most probable partition")
 
 

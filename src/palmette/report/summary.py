@@ -11,7 +11,18 @@ from palmette.report.listing import Leaves, ListedCluster, Listing
 from palmette.report.markup import Html, element, joined, name
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
 
-__all__ = ["Account", "account_of", "chip", "cluster_name", "exchange", "kinds", "ratio_to_best", "summary", "tiles"]
+__all__ = [
+    "Account",
+    "account_of",
+    "chip",
+    "cluster_name",
+    "clusters_of",
+    "exchange",
+    "kinds",
+    "ratio_to_best",
+    "summary",
+    "tiles",
+]
 
 _NAMED = 6  # members of a cluster that are named in a sentence
 _SHOWN = 8  # clusters that are listed of each kind
@@ -41,8 +52,6 @@ def account_of(
 ) -> Account:
     """The account of a posterior, of which these are the most probable hierarchies or partitions."""
     of_hierarchies = isinstance(posterior, HierarchyPosterior)
-    least = 2 if of_hierarchies else 1  # the leaves themselves are in every hierarchy
-    clusters = [(frozenset(c for c in found.clusters() if len(c) >= least), log_prob) for found, log_prob in best]
     return Account(
         thing="hierarchy" if of_hierarchies else "partition",
         things="hierarchies" if of_hierarchies else "partitions",
@@ -50,10 +59,18 @@ def account_of(
         count=posterior.count,
         is_full=posterior.is_exact,
         entropy=posterior.entropy,
-        best=clusters,
+        best=clusters_of(best),
         listing=listing,
         validity=validity,
     )
+
+
+def clusters_of(best: Iterable[tuple[Hierarchy | Partition, float]]) -> list[tuple[frozenset[Leaves], float]]:
+    """The clusters of each, and what comes with it; without the leaves themselves, which are in every hierarchy."""
+    return [
+        (frozenset(c for c in found.clusters() if len(c) > 1 or isinstance(found, Partition)), value)
+        for found, value in best
+    ]
 
 
 def summary(account: Account) -> Html:

@@ -1,9 +1,10 @@
-"""log Z with an error, by annealed importance sampling: from all hierarchies alike to the posterior.
+"""log Z with an error, by annealed importance sampling: from all hierarchies, or partitions, alike to the posterior.
 
-A run begins at a hierarchy drawn alike from all (2n − 3)!! and is led through p_t ∝ φ^t from t = 0 to 1 in small steps,
-a sweep at each. With w = exp(Σ (t_{k+1} − t_k) log φ(H_k)), the mean of w over runs is Z / (2n − 3)!!, without bias
-however short the sweeps are; shorter ones only make w vary more. The same runs tell Z, the mean of log φ and so the
-entropy log Z(t) − t E_t[log φ] at every t on the way. An impossible split counts as a penalty that grows to infinity.
+A run begins at one drawn alike from all N there are, (2n − 3)!! hierarchies or B(n) partitions, and is led through
+p_t ∝ φ^t from t = 0 to 1 in small steps, a sweep at each. With w = exp(Σ (t_{k+1} − t_k) log φ(H_k)), the mean of w
+over runs is Z / N, without bias however short the sweeps are; shorter ones only make w vary more. The same runs tell Z,
+the mean of log φ and so the entropy log Z(t) − t E_t[log φ] at every t on the way. What is impossible costs a penalty
+that grows to infinity.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,23 +22,26 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_seconds
 from palmette.clusters import Cluster
 from palmette.errors import ImpossibleData
-from palmette.models.base import require_model
+from palmette.hierarchy import Hierarchy
+from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.progress import Progress
 from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
 from palmette.sampling.ladder import pilot
-from palmette.sampling.starts import any_hierarchy
+from palmette.sampling.partition_moves import PartitionMoves
+from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.tempered_moves import TemperedMoves
 from palmette.threads import Workers, check_threads
-from palmette.trellis.counting import double_factorial
 
-__all__ = ["Annealed", "anneal_hierarchies"]
+__all__ = ["Annealed", "anneal_hierarchies", "anneal_partitions"]
 
 _VARIANCE = 0.02  # of log w that steps are made for, if a sweep forgot everything; it comes out ten times as large
 _FEWEST = 50  # steps
-_HARSHEST = 50.0  # the penalty of an impossible split before it becomes infinite
+_HARSHEST = 50.0  # the penalty of an impossible split or cluster before it becomes infinite
 _LARGEST = 700.0  # of a variance: its exponential is still a number
 _NEAR = 0.05  # relative: t that tell about each other's E[log φ]
 
@@ -53,9 +57,9 @@ class Annealed:
     log_weights: Floats
     """(runs, t): log w of each run, up to each t."""
     log_potentials: Floats
-    """(runs, t): log φ of the hierarchy that each run had come to; −inf if that is impossible."""
+    """(runs, t): log φ of what each run had come to; −inf if that is impossible."""
     log_count: float
-    """log (2n − 3)!!, which is log Z at t = 0."""
+    """log of how many hierarchies, (2n − 3)!!, or partitions, B(n), there are, which is log Z at t = 0."""
 
     @property
     def log_partition(self) -> Estimate:
@@ -143,19 +147,62 @@ def anneal_hierarchies(
     >>> abs(float(found) - pal.HierarchyPosterior(model).log_partition) < 4 * found.standard_error
     True
     """
-    require_model(model, "hierarchies", all_known=True)
-    if not model.is_compiled:
-        raise TypeError(f"{model!r} cannot be annealed: its moves need a model of compiled functions, a SplitModel")
-    limit = check_seconds(seconds)
-    target = conditioned(cast(SplitModel, model), HierarchyConditions(model.labels).and_also(require, forbid))
-    moves, seed = HierarchyMoves(target), int(np.random.default_rng(rng).integers(2**62))
+    require_compiled(model, "hierarchies", "annealed")
+    conditions = HierarchyConditions(model.labels).and_also(require, forbid)
+    moves = HierarchyMoves(conditioned(cast(SplitModel, model), conditions))
+    return _anneal(moves, "hierarchy", steps, seconds, n_runs, last, rng, threads, progress)
+
+
+def anneal_partitions(
+    model: PartitionModel,
+    *,
+    steps: int | None = None,
+    seconds: float | None = 30.0,
+    n_runs: int = 32,
+    last: float = 1.0,
+    reference: Hierarchy | None = None,
+    rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Annealed:
+    """log Z, entropy and log Z at smaller t of a model of partitions, each with an error; as `anneal_hierarchies`.
+
+    Runs begin at partitions drawn alike from all, which have a great many clusters: of thousands of leaves it takes
+    more steps than anybody waits for to get from there to a few clusters, and then the error says so. `reference` is
+    that of `sample_partitions`.
+
+    >>> import numpy as np, palmette as pal
+    >>> w = np.random.default_rng(0).normal(size=(8, 8))
+    >>> model = pal.models.CorrelationClusters(w + w.T)
+    >>> found = pal.sampling.anneal_partitions(model, steps=100).log_partition
+    >>> abs(float(found) - pal.PartitionPosterior(model).log_partition) < 4 * found.standard_error
+    True
+    """
+    require_compiled(model, "partitions", "annealed")
+    compiled = cast(ClusterModel, model)
+    units = reference_of(compiled) if reference is None else reference.aligned_to(model.labels)
+    return _anneal(PartitionMoves(compiled, units), "partition", steps, seconds, n_runs, last, rng, threads, progress)
+
+
+def _anneal(
+    moves: TemperedMoves[Any],
+    thing: str,
+    steps: int | None,
+    seconds: float | None,
+    n_runs: int,
+    last: float,
+    rng: np.random.Generator | int | None,
+    threads: int | None,
+    progress: bool | None,
+) -> Annealed:
+    limit, seed, n = check_seconds(seconds), int(np.random.default_rng(rng).integers(2**62)), moves.model.n_leaves
     check_integer("n_runs", n_runs, 2)
-    n, n_threads = model.n_leaves, check_threads(threads)
+    n_threads = check_threads(threads)
     found, begin = pilot(moves, seed, last=last), time.monotonic()
     if steps is None:
-        state = moves.start(any_hierarchy(n, model.labels, np.random.default_rng(0)), seed, 0)
+        state = moves.anywhere(np.random.default_rng(0), seed, 0)
         for _ in range(20):
-            moves.run(state, n)
+            moves.run(state, moves.n_moves)
         affordable = limit / (n_runs / n_threads) / max((time.monotonic() - begin) / 20, 1e-9)
         steps = int(max(_FEWEST, min(found.length(last=last) ** 2 / _VARIANCE, affordable, 1e6)))
     tempers = found.steps(check_integer("steps", steps, 1), last=last)
@@ -165,22 +212,20 @@ def anneal_hierarchies(
         )
     both = np.array([run for some in runs for run in some])
     if not (both[:, 0, -1] > -np.inf).any():
-        raise ImpossibleData(f"none of {n_runs} runs found a hierarchy over these {n} leaves that {model!r} allows")
-    return Annealed(tempers, both[:, 0], both[:, 1], math.log(double_factorial(2 * n - 3)))
+        raise ImpossibleData(f"none of {n_runs} runs found a {thing} of these {n} leaves that {moves.model!r} allows")
+    return Annealed(tempers, both[:, 0], both[:, 1], moves.log_count)
 
 
-def _one(moves: HierarchyMoves, tempers: Floats, seed: int, number: int) -> tuple[Floats, Floats]:
+def _one(moves: TemperedMoves[Any], tempers: Floats, seed: int, number: int) -> tuple[Floats, Floats]:
     # log w and log φ at every t of one run.
-    model = moves.model
-    start = any_hierarchy(model.n_leaves, model.labels, np.random.default_rng([seed, number]))
-    state = moves.start(start, seed, 2**42 + number)
+    state = moves.anywhere(np.random.default_rng([seed, number]), seed, 2**42 + number)
     penalties = _HARSHEST * np.linspace(0.0, 1.0, len(tempers)) ** 2
     log_w, log_ws, log_phis = 0.0, np.empty(len(tempers)), np.empty(len(tempers))
     value, impossible = moves.restate(state)
     for k, (temper, penalty) in enumerate(zip(tempers.tolist(), penalties.tolist(), strict=True)):
         if k > 0:
             log_w += (temper - tempers[k - 1]) * value - (penalty - penalties[k - 1]) * impossible
-            value, impossible = moves.run(state, model.n_leaves, temper, penalty)
+            value, impossible = moves.run(state, moves.n_moves, temper, penalty)
         log_ws[k] = log_w
         log_phis[k] = -np.inf if impossible else value
     log_ws[-1] = -np.inf if impossible else log_w

@@ -8,6 +8,7 @@ this is Gibbs sampling. Patches rearrange a few things thoroughly, regrafts carr
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,11 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, regraft
+from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose, new_stream
 from palmette.sampling.patches import Patch, empty_patch, redrawer
+from palmette.sampling.restating import list_nodes, restater
+from palmette.trellis.counting import double_factorial
 
 __all__ = ["ChainState", "HierarchyMoves"]
 
@@ -32,9 +36,6 @@ _BEYOND = 3.0  # times all leaves: scales go so far, or the root would hardly ev
 survey: Any = None  # put in by `specialise`
 refresh: Any = None
 redraw: Any = None
-features: Any = None
-score: Any = None
-load: Any = None
 
 
 class ChainState(NamedTuple):
@@ -113,21 +114,6 @@ def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves,
 
 
 @kernel
-def _list_nodes(child, root, nodes, stack):
-    # All nodes, parents first, so that the leaves below a node follow it.
-    n = (child.shape[0] + 1) // 2
-    stack[0], height, m = root, 1, 0
-    while height > 0:
-        height -= 1
-        v = stack[height]
-        nodes[m] = v
-        m += 1
-        if v >= n:
-            stack[height], stack[height + 1] = child[v, 1], child[v, 0]
-            height += 2
-
-
-@kernel
 def _record(child, nodes, numbers, out):
     # The parent of every node, inner nodes numbered children first, the root last.
     n = (child.shape[0] + 1) // 2
@@ -143,46 +129,6 @@ def _record(child, nodes, numbers, out):
     out[m - 1] = -1
 
 
-def _restate(data, additive, tree, nodes, leaves):
-    # All statistics anew from the links, so that rounding cannot pile up; returns Σ log ψ and how many are −inf.
-    theta, pairwise = data
-    n, child = (tree.size.size + 1) // 2, tree.child
-    table = tree.table.T
-    m, impossible, total = n, 0, 0.0
-    for i in range(nodes.size):  # from the last leaf on; those below a node come just before it
-        v = nodes[nodes.size - 1 - i]
-        if v < n:
-            m -= 1
-            leaves[m] = v
-            for c in range(additive.shape[1]):
-                tree.sums[v, c] = additive[v, c]
-            for c in range(pairwise.shape[0]):
-                tree.pairs[v, c] = 0.0
-            tree.size[v] = 1
-        else:
-            one, two = child[v, 0], child[v, 1]
-            tree.size[v] = tree.size[one] + tree.size[two]
-            for c in range(additive.shape[1]):
-                tree.sums[v, c] = tree.sums[one, c] + tree.sums[two, c]
-            middle = m + tree.size[one]
-            for c in range(pairwise.shape[0]):
-                across = 0.0
-                for x in range(m, middle):
-                    row = pairwise[c, leaves[x]]
-                    for y in range(middle, m + tree.size[v]):
-                        across += row[leaves[y]]
-                tree.pairs[v, c] = tree.pairs[one, c] + tree.pairs[two, c] + across
-        features(theta, n, tree.size[v], tree.sums[v], tree.pairs[v], tree.table[v])
-        if v >= n:
-            value = score(theta, load(table, v), load(table, child[v, 0]), load(table, child[v, 1]))
-            tree.log_psi[v] = value
-            if value == -np.inf:
-                impossible += 1
-            else:
-                total += value
-    return total, impossible
-
-
 class HierarchyMoves:
     """The compiled moves of a model."""
 
@@ -192,7 +138,21 @@ class HierarchyMoves:
         regrafts = CompiledRegrafts(model)
         self._regrafts = regrafts
         self._move = specialise(_advance, survey=regrafts.survey, refresh=regrafts.refresh, redraw=redrawer(model))
-        self._restate = specialise(_restate, features=model.features, **regrafts.scorer)
+        self._restate = restater(model)
+
+    @property
+    def n_moves(self) -> int:
+        """Moves of a sweep: as many as there are leaves."""
+        return self.model.n_leaves
+
+    @property
+    def log_count(self) -> float:
+        """log (2n − 3)!!."""
+        return math.log(double_factorial(2 * self.model.n_leaves - 3))
+
+    def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> ChainState:
+        """A chain at a hierarchy drawn alike from all."""
+        return self.start(any_hierarchy(self.model.n_leaves, self.model.labels, rng), seed, chain)
 
     def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> ChainState:
         """A chain at a binary hierarchy of the model's leaves in the model's order."""
@@ -212,7 +172,7 @@ class HierarchyMoves:
     def restate(self, state: ChainState) -> tuple[float, int]:
         """All statistics anew; Σ log ψ over the possible splits, and the number of impossible ones."""
         tree, patch = state.tree, state.patch
-        _list_nodes(tree.child, int(np.argmin(tree.parent)), patch.nodes, patch.stack)
+        list_nodes(tree.child, int(np.argmin(tree.parent)), patch.nodes, patch.stack)
         total, impossible = self._restate(self._regrafts.data, self.model.additive, tree, patch.nodes, patch.leaves)
         return float(total), int(impossible)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,9 +34,15 @@ class ChainKind(Protocol):
 
     width: int
     """Numbers that a state is written down with."""
+    n_candidates: int
+    """Starts that are made to choose from, if these are more than the chains."""
 
     def begin(self, chain: int) -> Any:
-        """The state of a chain at its start."""
+        """The state of a chain at its start, or of one of the candidates."""
+        ...
+
+    def choose(self, states: list[Any], count: int) -> list[Any]:
+        """So many of the candidates."""
         ...
 
     def sweep(self, state: Any) -> float:
@@ -53,6 +60,18 @@ class ChainKind(Protocol):
     def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
         """The state that `pack` packed."""
         ...
+
+
+class _Elapsed(Progress):
+    """Moves another bar on by the seconds that have passed, whatever was done in them; and does not wipe it."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__("", None, False)
+        self._bar, self._now = progress, time.monotonic()
+
+    def advance(self, amount: float) -> None:
+        self._bar.advance(time.monotonic() - self._now)
+        self._now = time.monotonic()
 
 
 class Chains:
@@ -83,13 +102,21 @@ class Chains:
         """(chains, n_kept)."""
         return self._values[:, : self.n_kept]
 
-    def begin(self, threads: int) -> None:
-        """Make the starts of the chains that have none."""
-        self._each(self._begin_one, threads)
+    def begin(self, threads: int, progress: Progress | None = None) -> None:
+        """Make the starts, unless the chains are on their way already."""
+        n_chains = len(self.states)
+        if n_chains and self.states[0] is None:
+            made: list[Any] = [None] * (max(n_chains, self._kind.n_candidates) if n_chains > 1 else 1)
+
+            def begin_one(number: int) -> None:
+                made[number] = self._kind.begin(number)
+
+            self._each(begin_one, len(made), threads, progress or Progress("", None, False))
+            self.states = self._kind.choose(made, n_chains) if len(made) > n_chains else made
 
     def advance(self, target: int, threads: int, progress: Progress, until: float = np.inf) -> bool:
         """Let all chains do sweeps until each has done `target`, or until the clock says stop; whether they have."""
-        step, begin = 1, time.monotonic()
+        step = 1
         while self.sweeps.min() < target:
             if time.monotonic() >= until:
                 return False
@@ -98,21 +125,14 @@ class Chains:
             first = int(self.sweeps.min())
             end = min(target, first + step, self._room * self.every)
             now = time.monotonic()
-            self._each(lambda chain, end=end: self._run_one(chain, end), threads)
+            self._each(partial(self._run_one, end=end), len(self.states), threads, progress)
             taken = time.monotonic() - now
             step = max(1, min(2 * step, int(step * _SLICE / max(taken, 1e-6))))
-            progress.advance(time.monotonic() - begin)
-            begin = time.monotonic()
         return True
 
-    def _each(self, call: Any, threads: int) -> None:
-        with Workers(threads, Progress("", None, False)) as workers:
-            one_each = np.full(len(self.states), 1e8)
-            workers.run(lambda first, last: [call(chain) for chain in range(first, last)], one_each)
-
-    def _begin_one(self, chain: int) -> None:
-        if self.states[chain] is None:
-            self.states[chain] = self._kind.begin(chain)
+    def _each(self, call: Callable[[int], None], count: int, threads: int, progress: Progress) -> None:
+        with Workers(threads, _Elapsed(progress)) as workers:
+            workers.run(lambda first, last: list(map(call, range(first, last))), np.full(count, 1e8))
 
     def _run_one(self, chain: int, end: int) -> None:
         state, kind = self.states[chain], self._kind

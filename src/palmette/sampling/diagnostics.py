@@ -22,6 +22,7 @@ __all__ = [
     "indicator_error",
     "rank_effective_size",
     "rank_r_hat",
+    "smoothed_error",
     "split_frequency_deviation",
     "split_r_hat",
     "standard_error",
@@ -109,6 +110,23 @@ def indicator_error(shares: Floats, sizes: Floats, n_draws: int, least_size: flo
     variance = shares * (1 - shares) * n_draws / (n_draws - 1)
     least = np.minimum(sizes, min(least_size, n_draws))
     return np.asarray(np.sqrt(variance / sizes + MORE_SEEN * ((1 - 2 * shares) / least) ** 2))
+
+
+def smoothed_error(values: Floats, sizes: Floats, least_size: float, least_sighting: Floats | float = 0.0) -> Floats:
+    """√(variance / S + 3/2 (v (1−2p)/s)²) of the means p of (chains, draws, k) numbers in [0, 1].
+
+    S are their `sizes`, and s is min(S, least_size), as in `indicator_error`, where a sighting counts 1. Here it counts
+    what is seen when something is: v = Σ x² / Σ x, or that of 1 − x if p is above one half, and no less than
+    `least_sighting`.
+    """
+    flat = values.reshape(-1, values.shape[2])
+    shares = flat.mean(axis=0)
+    rarer = np.where(shares <= 0.5, flat, 1 - flat)
+    sums = rarer.sum(axis=0)
+    sighting = np.divide((rarer**2).sum(axis=0), sums, out=np.ones_like(sums), where=sums > 0)
+    least = np.minimum(sizes, min(least_size, len(flat)))
+    more = np.maximum(sighting, least_sighting) * (1 - 2 * shares) / least
+    return np.asarray(np.sqrt(flat.var(axis=0, ddof=1) / sizes + MORE_SEEN * more**2))
 
 
 def split_frequency_deviation(frequencies: npt.ArrayLike, *, least: float = 0.1) -> float:

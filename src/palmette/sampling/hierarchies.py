@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -11,9 +12,9 @@ import numpy as np
 from palmette.checks import check_integer
 from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
+from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
 from palmette.sampling.run import Run, check_end, fingerprint
 from palmette.sampling.sampled_hierarchies import SampledPosterior
@@ -65,7 +66,7 @@ class HierarchyRun(Run[SampledPosterior]):
     def arguments(self) -> dict[str, Any]:
         """What it was made with; a copy is no longer tied to a file."""
         chains = {"n_chains": len(self.chains.states), "n_rungs": self._n_rungs, "starts": self._starts}
-        how = {"seed": self.seed, "threads": self._threads, "checkpoint": None, "progress": self._progress}
+        how = {"seed": self.seed, "threads": self.threads, "checkpoint": None, "progress": self._progress}
         return {"model": self.model, "conditions": self.conditions, **chains, **how}
 
 
@@ -75,7 +76,7 @@ def sample_hierarchies(
     seconds: float | None = 60.0,
     sweeps: int | None = None,
     precision: float = 0.005,
-    n_chains: int = 4,
+    n_chains: int = 6,
     n_rungs: int = 1,
     starts: Iterable[Hierarchy] = (),
     require: Iterable[Cluster] = (),
@@ -88,11 +89,12 @@ def sample_hierarchies(
     """The posterior over all hierarchies of the model's leaves, by Markov chains: every answer has an error.
 
     Several chains run side by side, each from a hierarchy of its own: those in `starts`, then hierarchies drawn alike
-    from all and cooled down. They stop when they agree and every cluster's probability has a standard error of at most
-    `precision`, after `seconds`, or after `sweeps` (of as many moves as there are leaves), whatever comes first; Ctrl-C
-    stops them as well. The answer says whether they agree (`verdict`), and its `resume` lets them go on. Where they do
-    not agree because each is frozen in a place of its own, `n_rungs` of 10 to 30 makes each chain of so many, at
-    temperatures from the model's up, that exchange their states; a sweep then takes so many times longer.
+    from all and cooled down, of sixteen those that are farthest apart (fewer to choose from beyond 176 leaves). They
+    stop when they agree and every cluster's probability has a standard error of at most `precision`, after `seconds`,
+    or after `sweeps` (of as many moves as there are leaves), whatever comes first; Ctrl-C stops them as well. Starts
+    and a few sweeps are made in any case. The answer says whether they agree (`verdict`), and its `resume` lets them go
+    on. Where they do not agree because each is frozen in a place of its own, `n_rungs` of 10 to 30 makes each chain of
+    so many, at temperatures from the model's up, that exchange their states; a sweep then takes so many times longer.
 
     The same `rng` gives the same chains on any number of threads; how long they are depends on the machine unless
     ``seconds=None``. With a `checkpoint` they are saved in that file on the way, and a run that finds the file goes on
@@ -102,13 +104,11 @@ def sample_hierarchies(
     >>> model = pal.models.SumOfSquares(np.random.default_rng(0).normal(size=(30, 2)), beta=4.0)
     >>> post = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=200)
     >>> post.n_chains, post.is_exact
-    (4, False)
+    (6, False)
     """
-    require_model(model, "hierarchies", all_known=True)
-    if not model.is_compiled:
-        raise TypeError(f"{model!r} cannot be sampled: its moves need a model of compiled functions, a SplitModel")
+    require_compiled(model, "hierarchies", "sampled")
     check_end(seconds, sweeps, precision)
-    given = list(starts)
+    begin, given = time.monotonic(), list(starts)
     for start in given:
         require_binary(start)
     run = HierarchyRun(
@@ -122,4 +122,5 @@ def sample_hierarchies(
         checkpoint=checkpoint,
         progress=progress,
     )
-    return run.go_on(seconds, sweeps, precision)
+    left = None if seconds is None else max(0.0, seconds - (time.monotonic() - begin))  # rungs are found before
+    return run.go_on(left, sweeps, precision)

@@ -1,4 +1,4 @@
-"""From all hierarchies alike to the posterior in small steps: how the law of log φ changes with t.
+"""From all clusterings alike to the posterior in small steps: how the law of log φ changes with t.
 
 Under p_t(H) ∝ φ(H)^t the mean of log φ rises with t at the rate of its variance σ²(t). How far two laws are apart is
 measured by the *length* ∫ σ dt between them: over a length of about 1 they overlap well. A few annealed chains tell σ;
@@ -7,13 +7,13 @@ with it, steps of equal length can be made, whatever the model and its scale.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.sampling.chain import HierarchyMoves
-from palmette.sampling.starts import any_hierarchy, cooling
+from palmette.sampling.starts import cooling
+from palmette.sampling.tempered_moves import TemperedMoves
 
 __all__ = ["Pilot", "pilot"]
 
@@ -44,18 +44,16 @@ class Pilot(NamedTuple):
         return float(np.interp(max(0.0, end - length), self.lengths, self.tempers))
 
 
-def pilot(moves: HierarchyMoves, seed: int, *, n_chains: int = 4, last: float = 1.0) -> Pilot:
-    """Anneal some chains from t = 0 to `last`, looking at the spread of log φ on the way."""
-    model = moves.model
+def pilot(moves: TemperedMoves[Any], seed: int, *, n_chains: int = 4, last: float = 1.0, every: int = 1) -> Pilot:
+    """Anneal some chains from t = 0 to `last`, looking at the spread of log φ at every so many t on the way."""
     rng = np.random.default_rng([seed, 2**33])
-    starts = [any_hierarchy(model.n_leaves, model.labels, rng) for _ in range(n_chains)]
-    states = [moves.start(start, seed, 2**40 + i) for i, start in enumerate(starts)]
-    tempers = cooling(moves, rng) * last
+    states = [moves.anywhere(rng, seed, 2**40 + i) for i in range(n_chains)]
+    tempers = cooling(moves, rng)[::-1][::every][::-1] * last
     tempers = np.concatenate([tempers[:1] * _HARMLESS ** np.linspace(1, 0, 6)[:-1], tempers])
     spreads = []
     for temper in tempers.tolist():
         values = [
-            [moves.run(state, model.n_leaves, temper, _mild(temper))[0] for _ in range(_SWEEPS)] for state in states
+            [moves.run(state, moves.n_moves, temper, _mild(temper))[0] for _ in range(_SWEEPS)] for state in states
         ]
         # Within chains and between halves: chains that have parted company do not widen the law of one.
         spreads.append(np.sqrt(np.mean(np.var(np.array(values)[:, _SWEEPS // 4 :], axis=1, ddof=1))))

@@ -1,9 +1,10 @@
 """One chain over partitions as the runner sees it: how it begins, goes on, and is written down.
 
 A sweep is a fixed number of moves, by which about as many units are chosen as there are leaves. Chains begin far apart:
-every fourth at a cut of the reference, the first of them with all leaves in one cluster; the others at partitions drawn
-at random, from which single leaves move for a while. So most chains owe nothing to the reference, and where it favours
-one of two answers they disagree. All begin with few clusters, for clusters are made faster than they are undone.
+of some starts, at those that lead farthest apart (see `dispersal`). Every fourth is a cut of the reference, the first
+of them with all leaves in one cluster; the others are partitions drawn at random, from which single leaves move for a
+while. So most chains owe nothing to the reference, and where it favours one of two answers they disagree. All
+begin with few clusters, for clusters are made faster than they are undone.
 
 A start with a forbidden cluster is cooled down, as in `starts`. Others are not: where ψ^t is flat most partitions have
 a great many clusters, and a chain that has been there takes longer to come back than one that has not.
@@ -13,45 +14,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
-from palmette.sampling.chance import new_stream
-from palmette.sampling.partition_moves import advancer
-from palmette.sampling.partition_state import (
-    IS_WRONG,
-    N_CLUSTERS,
-    Groups,
-    groups_of,
-    log_potential,
-    membership,
-    model_data,
-)
-from palmette.sampling.partition_units import Units, units_of
-from palmette.sampling.partition_weights import Redraw, empty_redraw
+from palmette.sampling.dispersal import far_apart, n_candidates
+from palmette.sampling.drawn_pairs import pair_distances
+from palmette.sampling.partition_moves import PartitionMoves, PartitionState
+from palmette.sampling.partition_state import N_CLUSTERS, Groups, membership
 
-__all__ = ["PartitionChains", "PartitionState"]
+__all__ = ["PartitionChains"]
 
 _PER_DECADE = 10  # sweeps for every factor of ten in t
 _BY_CUT = 4  # one of so many chains begins at a cut of the reference
 _ALONE = 20  # sweeps of single leaves from a partition drawn at random
+_SETTLED = 20  # sweeps of a start that is one of several to choose from
 _LOOKS = 50  # partitions that tell the spread of log φ
 _MILDEST, _HARSHEST = 1.0, 50.0  # what a forbidden cluster costs at the beginning and at the end, in nats
-
-
-class PartitionState(NamedTuple):
-    """A partition on its way, and room for its moves; `groups` and `stream` say all."""
-
-    groups: Groups
-    work: Redraw
-    stream: Ints
 
 
 class PartitionChains:
@@ -61,20 +46,17 @@ class PartitionChains:
         self, model: ClusterModel, reference: Hierarchy, starts: Sequence[Partition], seed: int, n_chains: int
     ) -> None:
         self._model, self._reference, self._starts, self._seed = model, reference, starts, seed
-        self._units = units_of(model, reference)
-        self._leaves = self._units._replace(leaf_share=1.0)
-        self._move, self._data = advancer(model), model_data(model)
-        self._n_chains = n_chains
-        self._n_moves = math.ceil(2 * model.n_leaves / (1 + self._units.most))
-        self.width = model.n_leaves
+        self._moves = PartitionMoves(model, reference)
+        self.width, self.n_candidates = model.n_leaves, n_candidates(model.n_leaves)
+        self._n_chains, self._n_starts = n_chains, max(n_chains, self.n_candidates)
 
     def begin(self, chain: int) -> PartitionState:
         """At the start that is given for this chain, else at one of its own; cooled down if it is not possible."""
         is_given = chain < len(self._starts)
-        state = self._state_at(self._starts[chain] if is_given else self._dispersed(chain), chain)
-        if log_potential(state.groups) == -np.inf:
+        state = self._moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
+        if self._moves.restate(state)[1]:
             for temper, penalty in zip(*self._cooling(), strict=True):
-                self._run(state, float(temper), float(penalty))
+                self._moves.run(state, self._moves.n_moves, float(temper), float(penalty))
             if self.sweep(state) == -np.inf:
                 raise ImpossibleData(
                     f"no possible partition of these {self._model.n_leaves} leaves was found under {self._model!r}; "
@@ -82,13 +64,24 @@ class PartitionChains:
                 )
         elif not is_given and chain % _BY_CUT:
             for _ in range(_ALONE):
-                self._run(state, 1.0, np.inf, self._leaves)
+                self._moves.run(state, self._moves.n_moves, alone=True)
+        if not is_given and self._n_starts > self._n_chains:  # what is chosen from is where starts lead to
+            for _ in range(_SETTLED):
+                self.sweep(state)
         return state
+
+    def choose(self, states: list[PartitionState], count: int) -> list[PartitionState]:
+        """Those that were given, and others that treat most pairs of leaves otherwise."""
+        rows = np.empty((len(states), self.width), dtype=np.int32)
+        for state, row in zip(states, rows, strict=True):
+            self.record(state, row)
+        gaps = np.array([pair_distances(rows, row) for row in rows])
+        return [states[i] for i in far_apart(gaps, count, len(self._starts))]
 
     def sweep(self, state: PartitionState) -> float:
         """A sweep at t = 1; log φ then."""
-        self._run(state, 1.0, np.inf)
-        return float(log_potential(state.groups))
+        value, impossible = self._moves.run(state, self._moves.n_moves)
+        return -np.inf if impossible else value
 
     def record(self, state: PartitionState, out: npt.NDArray[np.int32]) -> None:
         """Write the membership down, clusters numbered by their first leaves."""
@@ -101,26 +94,11 @@ class PartitionChains:
     def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> PartitionState:
         """The state that `pack` packed."""
         groups = Groups(*(np.array(arrays[name]) for name in Groups._fields))
-        return PartitionState(groups, empty_redraw(self._model, self._units), np.array(arrays["stream"]))
-
-    def _state_at(self, partition: Partition, chain: int) -> PartitionState:
-        groups, work = groups_of(self._model, partition), empty_redraw(self._model, self._units)
-        return self._checked(PartitionState(groups, work, new_stream(self._seed, chain)))
-
-    def _run(self, state: PartitionState, temper: float, penalty: float, units: Units | None = None) -> None:
-        what = (state.groups, units or self._units, state.work, state.stream)
-        self._move(self._data, *what, temper, penalty, self._n_moves)
-        self._checked(state)
-
-    def _checked(self, state: PartitionState) -> PartitionState:
-        if state.groups.counts[IS_WRONG]:
-            name = type(self._model).__name__
-            raise ValueError(f"{name}.score returned NaN or inf; a log potential is finite or -inf")
-        return state
+        return self._moves.state(groups, np.array(arrays["stream"]))
 
     def _dispersed(self, chain: int) -> Partition:
         n, reference = self._model.n_leaves, self._reference
-        k = n ** (0.5 * chain / self._n_chains)
+        k = n ** (0.5 * chain / self._n_starts)
         if chain % _BY_CUT:
             drawn = np.random.default_rng([self._seed, chain]).integers(math.ceil(k), size=n)
             return Partition(drawn, self._model.labels)
@@ -134,7 +112,7 @@ class PartitionChains:
         totals, worst = [], 0.0
         for _ in range(_LOOKS):
             k = math.ceil(n ** rng.random())
-            groups = self._state_at(Partition(rng.integers(k, size=n), self._model.labels), 0).groups
+            groups = self._moves.start(Partition(rng.integers(k, size=n), self._model.labels), self._seed, 0).groups
             known = groups.log_psi[groups.slots[: groups.counts[N_CLUSTERS]]]
             possible = known[known > -np.inf]
             totals.append(possible.sum())

@@ -14,19 +14,44 @@ rejected: the move is detailed balance by itself, for any model.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette._jit import called, inline, specialise, specialise_called
+from palmette.array_types import Ints
+from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.numeric import add_exponentials, largest, logarithm
-from palmette.sampling.chance import chance, choose
-from palmette.sampling.partition_state import CHOSEN, REDRAWN, free_slot, renewer, take_slot
-from palmette.sampling.partition_units import choose_units
-from palmette.sampling.partition_weights import keep_whole, lowest, relabel, take_out, unite, weigher
+from palmette.partition import Partition
+from palmette.sampling.anywhere import any_partition, log_bell_number
+from palmette.sampling.chance import chance, choose, new_stream
+from palmette.sampling.partition_state import (
+    CHOSEN,
+    IS_WRONG,
+    REDRAWN,
+    Groups,
+    free_slot,
+    groups_of,
+    model_data,
+    renewer,
+    take_slot,
+    totals,
+)
+from palmette.sampling.partition_units import choose_units, units_of
+from palmette.sampling.partition_weights import (
+    Redraw,
+    empty_redraw,
+    keep_whole,
+    lowest,
+    relabel,
+    take_out,
+    unite,
+    weigher,
+)
 
-__all__ = ["advancer", "redrawer"]
+__all__ = ["PartitionMoves", "PartitionState", "advancer", "redrawer"]
 
 weigh: Any = None  # a model's, put in by `specialise`, as are all of these
 renew: Any = None
@@ -165,3 +190,65 @@ def advancer(model: ClusterModel) -> Any:
     not 0 afterwards, a score was NaN or +inf; it was taken as forbidden.
     """
     return specialise(_advance, redraw=redrawer(model))
+
+
+class PartitionState(NamedTuple):
+    """A partition on its way, and room for its moves; `groups` and `stream` say all."""
+
+    groups: Groups
+    work: Redraw
+    stream: Ints
+
+
+class PartitionMoves:
+    """The compiled moves of a model, by units of a reference hierarchy."""
+
+    def __init__(self, model: ClusterModel, reference: Hierarchy) -> None:
+        self.model = model
+        self._units = units_of(model, reference)
+        self._leaves = self._units._replace(leaf_share=1.0)
+        self._move, self._data = advancer(model), model_data(model)
+
+    @property
+    def n_moves(self) -> int:
+        """Moves of a sweep, by which about as many units are chosen as there are leaves."""
+        return math.ceil(2 * self.model.n_leaves / (1 + self._units.most))
+
+    @property
+    def log_count(self) -> float:
+        """log B(n)."""
+        return log_bell_number(self.model.n_leaves)
+
+    def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> PartitionState:
+        """A chain at a partition drawn alike from all."""
+        return self.start(any_partition(self.model.n_leaves, self.model.labels, rng), seed, chain)
+
+    def start(self, partition: Partition, seed: int, chain: int) -> PartitionState:
+        """A chain at a partition of the model's leaves."""
+        return self._checked(self.state(groups_of(self.model, partition), new_stream(seed, chain)))
+
+    def state(self, groups: Groups, stream: Ints) -> PartitionState:
+        """A chain with room for its moves."""
+        return PartitionState(groups, empty_redraw(self.model, self._units), stream)
+
+    def run(
+        self, state: PartitionState, n_moves: int, temper: float = 1.0, penalty: float = np.inf, *, alone: bool = False
+    ) -> tuple[float, int]:
+        """So many moves under Π ψ^t, a forbidden cluster costing exp(−penalty), of single leaves only if `alone`.
+
+        Σ log ψ then over the possible clusters, and the number of forbidden ones.
+        """
+        what = (state.groups, self._leaves if alone else self._units, state.work, state.stream)
+        self._move(self._data, *what, temper, penalty, n_moves)
+        return self.restate(self._checked(state))
+
+    def restate(self, state: PartitionState) -> tuple[float, int]:
+        """Σ log ψ over the possible clusters, and the number of forbidden ones."""
+        total, impossible = totals(state.groups)
+        return float(total), int(impossible)
+
+    def _checked(self, state: PartitionState) -> PartitionState:
+        if state.groups.counts[IS_WRONG]:
+            name = type(self.model).__name__
+            raise ValueError(f"{name}.score returned NaN or inf; a log potential is finite or -inf")
+        return state

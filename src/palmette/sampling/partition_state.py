@@ -32,6 +32,7 @@ __all__ = [
     "model_data",
     "renewer",
     "take_slot",
+    "totals",
 ]
 
 # What is counted: clusters; units that were chosen, and those of them that could be redrawn; scores that are no number.
@@ -161,6 +162,19 @@ def log_potential(groups):
     for i in range(groups.counts[N_CLUSTERS]):
         total += groups.log_psi[groups.slots[i]]
     return total
+
+
+@kernel
+def totals(groups):
+    """(Σ log ψ over the clusters that are possible, how many are not)."""
+    total, impossible = 0.0, 0
+    for i in range(groups.counts[N_CLUSTERS]):
+        value = groups.log_psi[groups.slots[i]]
+        if value == -np.inf:
+            impossible += 1
+        else:
+            total += value
+    return total, impossible
 
 
 @kernel

@@ -10,9 +10,9 @@ import numpy as np
 
 from palmette.checks import check_integer
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
+from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.partition_chain import PartitionChains
 from palmette.sampling.partition_reference import reference_of
 from palmette.sampling.run import Run, check_end, fingerprint
@@ -56,7 +56,7 @@ class PartitionRun(Run[SampledPartitions]):
     def arguments(self) -> dict[str, Any]:
         """What it was made with; a copy is no longer tied to a file."""
         chains = {"n_chains": len(self.chains.states), "starts": self._starts, "seed": self._seed}
-        how = {"threads": self._threads, "checkpoint": None, "progress": self._progress}
+        how = {"threads": self.threads, "checkpoint": None, "progress": self._progress}
         return {"model": self.model, "reference": self._reference, **chains, **how}
 
 
@@ -66,7 +66,7 @@ def sample_partitions(
     seconds: float | None = 60.0,
     sweeps: int | None = None,
     precision: float = 0.005,
-    n_chains: int = 4,
+    n_chains: int = 6,
     starts: Iterable[Partition] = (),
     reference: Hierarchy | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -76,7 +76,7 @@ def sample_partitions(
 ) -> SampledPartitions:
     """The posterior over all partitions of the model's leaves, by Markov chains: every answer has an error.
 
-    Several chains run side by side, each from a partition of its own: those in `starts`, then some that are far apart.
+    Several chains run side by side, each from a partition of its own: those in `starts`, then some far apart.
     They stop when they agree and every probability that is judged has a standard error of at most `precision`, after
     `seconds`, or after `sweeps` (by each of which about as many units are moved as there are leaves), whatever comes
     first; Ctrl-C stops them as well. The answer says whether they agree (`verdict`), and its `resume` lets them go on.
@@ -93,11 +93,9 @@ def sample_partitions(
     >>> w = np.random.default_rng(0).normal(size=(30, 30))
     >>> post = pal.sampling.sample_partitions(pal.models.CorrelationClusters(w + w.T), seconds=None, sweeps=200)
     >>> post.n_chains, post.is_exact
-    (4, False)
+    (6, False)
     """
-    require_model(model, "partitions", all_known=True)
-    if not model.is_compiled:
-        raise TypeError(f"{model!r} cannot be sampled: its moves need a model of compiled functions, a ClusterModel")
+    require_compiled(model, "partitions", "sampled")
     check_end(seconds, sweeps, precision)
     if reference is not None and not isinstance(reference, Hierarchy):
         raise TypeError(f"reference must be a Hierarchy or None, not {reference!r}")

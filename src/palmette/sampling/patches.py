@@ -26,7 +26,7 @@ from palmette.numeric import add_exponentials, largest
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.chance import chance, choose, tempered
 
-__all__ = ["Patch", "empty_patch", "redrawer"]
+__all__ = ["Patch", "add_across", "add_unions", "empty_patch", "insider", "redrawer"]
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
@@ -132,8 +132,8 @@ def _choose_stops(child, top, k, stream, patch):
 
 
 @kernel
-def _add_across(pairwise, child, k, patch):
-    # The sums over pairs between any two stops, from the leaves below them.
+def add_across(pairwise, child, k, patch):
+    """The sums over pairs between any two stops, from the leaves below them."""
     n = (child.shape[0] + 1) // 2
     leaves, first, row, across = patch.leaves, patch.first, patch.row, patch.across
     m = 0
@@ -167,8 +167,8 @@ def _add_across(pairwise, child, k, patch):
 
 
 @kernel
-def _add_unions(tree, k, patch):
-    # Sizes, sums and pair sums of all unions of stops: one stop joins those made of the stops before it.
+def add_unions(tree, k, patch):
+    """Sizes, sums and pair sums of all unions of stops: one stop joins those made of the stops before it."""
     size, sums, pairs, across = patch.size, patch.sums, patch.pairs, patch.across
     size[0] = 0  # and the sums of nothing are never written to
     for i in range(k):
@@ -290,8 +290,8 @@ def _redraw(data, tree, patch, top, temper, penalty, stream):
     _count_below(child, top, k, patch)
     before = patch.counts[top, k]
     _choose_stops(child, top, k, stream, patch)
-    _add_across(data[1], child, k, patch)
-    _add_unions(tree, k, patch)
+    add_across(data[1], child, k, patch)
+    add_unions(tree, k, patch)
     sum_inside(data, tree, k, temper, penalty, patch)
     whole = patch.Z[(1 << k) - 1]
     if not whole < np.inf:
@@ -310,13 +310,23 @@ def _redraw(data, tree, patch, top, temper, penalty, stream):
     return 1
 
 
+def insider(model: SplitModel) -> dict[str, Any]:
+    """The compiled parts `score_splits` (theta, table, S, Z, temper, penalty, values), and `sum_inside`, which fills Z.
+
+    Both are for patches whose stops are chosen, after `add_across` and `add_unions`.
+    """
+    score_splits = specialise_called(_score_splits, score=model.score, load=feature_loader(model.n_features))
+    sum_inside = specialise_called(_sum_inside, features=model.features, score_splits=score_splits)
+    return {"score_splits": score_splits, "sum_inside": sum_inside}
+
+
 def redrawer(model: SplitModel) -> Any:
     """The compiled (data, tree, patch, top, temper, penalty, stream) that draws one patch below `top` anew."""
     scorer = {"score": model.score, "load": feature_loader(model.n_features)}
-    score_splits = specialise_called(_score_splits, **scorer)
+    parts = insider(model)
     return specialise(
         _redraw,
-        sum_inside=specialise_called(_sum_inside, features=model.features, score_splits=score_splits),
-        draw_between=specialise_called(_draw_between, score_splits=score_splits),
+        sum_inside=parts["sum_inside"],
+        draw_between=specialise_called(_draw_between, score_splits=parts["score_splits"]),
         settle=specialise_called(_settle, **scorer),
     )

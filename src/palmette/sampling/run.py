@@ -52,7 +52,7 @@ class Run(Generic[Answer]):
         progress: bool | None,
     ) -> None:
         self._about, self._title = about, f"sampling, n = {n_leaves}"
-        self._threads, self._checkpoint, self._progress = threads, checkpoint, progress
+        self.threads, self._checkpoint, self._progress = threads, checkpoint, progress
         self.chains = Chains(kind, n_chains)
         if checkpoint is not None and os.path.exists(checkpoint):
             self.chains.load(checkpoint, about)
@@ -71,13 +71,16 @@ class Run(Generic[Answer]):
 
     def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
         """Let the chains run until their errors are small enough, they are so long, or the time is up."""
-        threads = check_threads(self._threads)
+        threads = check_threads(self.threads)
         until = np.inf if seconds is None else time.monotonic() + seconds
         done = int(self.chains.sweeps.min())
         last = np.inf if sweeps is None else done + sweeps
         made = None
         with closing(Progress(self._title, seconds, self._progress)) as bar, suppress(KeyboardInterrupt):
-            self.chains.begin(threads)
+            bar.retitle(f"making starts, {self._title}")
+            self.chains.begin(threads, bar)
+            bar.retitle(self._title)
+            self.chains.advance(int(min(_FEWEST, last)), threads, bar)  # whatever the clock says
             target = _FIRST
             while done < last:
                 while target <= done:
@@ -85,7 +88,7 @@ class Run(Generic[Answer]):
                 in_time = self.chains.advance(int(min(target, last)), threads, bar, until)
                 done = int(self.chains.sweeps.min())
                 self._save()
-                if not in_time:
+                if not in_time or done >= last:  # a verdict is then for whoever asks
                     break
                 made = self.answer()
                 bar.retitle(f"{self._title}: {made.progress_note()}")
@@ -119,8 +122,12 @@ def check_end(seconds: float | None, sweeps: int | None, precision: float) -> No
 
 
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
-    """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers."""
-    parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *model.labels)]
+    """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers.
+
+    Of functions it has the names, in which those of a Dirichlet process tell its likelihood.
+    """
+    functions = [function.py_func.__name__ for function in (model.features, model.score)]
+    parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *functions, *model.labels)]
     parts += [array.tobytes() for array in (model.theta, model.additive, model.pairwise)]
     parts += [*more, repr(numbers).encode()]
     return hashlib.blake2b(b"\0".join(parts), digest_size=16).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, Generic, Self, TypeVar
 
@@ -9,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.models.base import FeatureModel
-from palmette.posterior.cache import Cached
+from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
@@ -69,6 +71,47 @@ class Sampled(Cached, Generic[AnyModel]):
     @abstractmethod
     def verdict(self) -> Verdict:
         """Whether the chains agree and are long enough, in figures and, as a string, in words."""
+
+    @property
+    @abstractmethod
+    def log_partition(self) -> Estimate:
+        """log Z, by annealed importance sampling."""
+
+    @abstractmethod
+    def log_potential(self, clustering: Any, /) -> float:
+        """Σ log ψ of one of the things that are drawn."""
+
+    @abstractmethod
+    def _drawn(self, draw: int) -> Any:
+        """A draw, all being numbered chain after chain."""
+
+    @cached
+    def entropy(self) -> Estimate:
+        """−Σ p log p = log Z − E[log φ], in nats; exp of it is the effective number of hierarchies, or partitions."""
+        log_z, mean = self.log_partition, self._mean(self.log_potentials)
+        error = math.hypot(log_z.standard_error, mean.standard_error)
+        return Estimate(max(0.0, log_z.value - mean.value), "estimate", error)
+
+    def kl(self, other: Self, most: int = 1000) -> Estimate:
+        """KL(self ‖ other) = E[log φ − log φ′] + log Z′ − log Z over the draws of this one, in nats.
+
+        For two models of the same leaves; `most` is the number of draws, evenly spaced, that log φ′ is computed for.
+        """
+        if not isinstance(other, type(self)):
+            raise TypeError(f"expected another {type(self).__name__}, not {other!r}")
+        if other.labels != self.labels:
+            raise ValueError(
+                "the two posteriors have different leaves; make both models with the same labels, in the same order"
+            )
+        step = max(1, self.n_chains * self.n_draws // check_integer("most", most, 8))
+        chosen = np.arange(self.n_chains * self.n_draws).reshape(self.n_chains, -1)[:, ::step]
+        theirs = np.array([[other.log_potential(self._drawn(int(i))) for i in chain] for chain in chosen])
+        gaps = self.log_potentials[:, ::step] - theirs
+        if np.isinf(gaps).any():
+            return Estimate(np.inf, "estimate")
+        mean, log_z, their_log_z = self._mean(gaps), self.log_partition, other.log_partition
+        error = math.hypot(*(part.standard_error for part in (mean, log_z, their_log_z)))
+        return Estimate(max(0.0, mean.value + their_log_z.value - log_z.value), "estimate", error)
 
     def progress_note(self) -> str:
         """A few words on how far it is."""

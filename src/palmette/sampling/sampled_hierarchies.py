@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,8 +29,9 @@ from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
 from palmette.sampling.pairs import expected_lca
 from palmette.sampling.sampled import Sampled
+from palmette.sampling.smoothing import smoothed
 from palmette.sampling.starts import quench
-from palmette.sampling.verdict import Verdict, event_figures, judge
+from palmette.sampling.verdict import Verdict, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SampledPosterior"]
 
-_LEAST = 0.01  # clusters that are rarer are not judged
+_LEAST = 0.01  # clusters that are rarer are neither smoothed nor judged
 _MOST = 2000  # clusters that are judged
 
 
@@ -52,9 +52,9 @@ class _Seen(NamedTuple):
     frequency: Floats  # (chains, clusters of the trellis)
 
 
-class _Figures(NamedTuple):
-    # What is said about every cluster that is judged, the one with the largest R̂ first.
-    clusters: Ints
+class _Judged(NamedTuple):
+    verdict: Verdict
+    clusters: Ints  # those that are neither too rare nor too common, the one with the largest R̂ first
     r_hat: Floats
     effective_size: Floats
 
@@ -65,6 +65,10 @@ class SampledPosterior(Sampled[SplitModel]):
     It answers as `HierarchyPosterior` does, with an `Estimate` for a number, or a table with a column of errors. Of
     each chain the first quarter is left out. Look at `verdict` first: errors are to be believed if the chains have
     converged, and not otherwise.
+
+    Probabilities of clusters in a hundredth of the draws or more are *smoothed*: of each draw some clusters are kept,
+    chosen by chance alone, and how probable the others are given these is computed, not counted (see `tilings`). All
+    else, and rarer clusters, are shares of draws.
     """
 
     def __init__(self, run: HierarchyRun) -> None:
@@ -80,39 +84,32 @@ class SampledPosterior(Sampled[SplitModel]):
         conditions = self.conditions
         return anneal_hierarchies(self.model, require=conditions.required, forbid=conditions.forbidden).log_partition
 
-    @cached
-    def entropy(self) -> Estimate:
-        """−Σ p(H) log p(H) = log Z − E[log φ], in nats; exp of it is the effective number of hierarchies."""
-        log_z, mean = self.log_partition, self._mean(self.log_potentials)
-        error = math.hypot(log_z.standard_error, mean.standard_error)
-        return Estimate(max(0.0, log_z.value - mean.value), "estimate", error)
-
     # How far to trust it.
 
     @property
     def verdict(self) -> Verdict:
         """Whether the chains agree and are long enough, in figures and, as a string, in words."""
-        return self._judged[0]
+        return self._judged.verdict
 
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
-        trellis, (clusters, r_hat, sizes) = self._seen.trellis, self._figures
+        trellis, (_, clusters, r_hat, sizes) = self._seen.trellis, self._judged
 
         def row(i: int) -> ClusterDiagnosticsRow:
             number = int(clusters[i])
             members = tuple(self.labels[leaf] for leaf in trellis.members(number))
-            share, error = float(self._share[number]), self._judged[1][number]
-            return ClusterDiagnosticsRow(members, len(members), share, error, float(r_hat[i]), float(sizes[i]))
+            p, error = float(self._smoothed.values[number]), float(self._smoothed.standard_errors[number])
+            return ClusterDiagnosticsRow(members, len(members), p, error, float(r_hat[i]), float(sizes[i]))
 
         return Table(ClusterDiagnosticsRow, row, len(clusters))
 
     def cluster_frequencies(self) -> Floats:
         """(chains, k): in which share of its draws each chain has the clusters of `cluster_diagnostics`."""
-        return self._seen.frequency[:, self._figures.clusters]
+        return self._seen.frequency[:, self._judged.clusters]
 
     def cluster_indicators(self) -> npt.NDArray[np.bool_]:
         """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
-        return self._events(self._figures.clusters)
+        return self._events(self._judged.clusters)
 
     # Hierarchies.
 
@@ -161,15 +158,15 @@ class SampledPosterior(Sampled[SplitModel]):
         return list(found.items())
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
-        """The clusters in more than this share of the draws, as one hierarchy that may be multifurcating."""
-        share = self._share
-        clusters = np.flatnonzero(share > threshold)
+        """The clusters of more than this probability, as one hierarchy that may be multifurcating."""
+        p = self._smoothed.values
+        clusters = np.flatnonzero(p > threshold)
         masks = [self._seen.trellis.masks[i] for i in clusters]
-        return consensus(masks, share[clusters], self.labels, threshold)
+        return consensus(masks, p[clusters], self.labels, threshold)
 
     def centroid(self) -> Hierarchy:
         """The hierarchy with the largest expected number of clusters that also occur in a draw, of those drawn."""
-        gain = self._share[self._seen.clusters].sum(axis=2)
+        gain = self._smoothed.values[self._seen.clusters].sum(axis=2)
         chain, draw = np.unravel_index(int(np.argmax(gain)), gain.shape)
         return self.support(self._seen.trellis.hierarchy_of(self._seen.splits[chain, draw]))
 
@@ -190,7 +187,7 @@ class SampledPosterior(Sampled[SplitModel]):
         return self.model.log_potential(hierarchy)
 
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
-        """The same hierarchy, binary or not, with the share of the draws that have each of its clusters as support."""
+        """The same hierarchy, binary or not, with the probability of each of its clusters as support."""
         return hierarchy.with_support([float(self._probability(mask)) for mask in self._masks_of(hierarchy)])
 
     def support_errors(self, hierarchy: Hierarchy) -> Floats:
@@ -218,10 +215,10 @@ class SampledPosterior(Sampled[SplitModel]):
         return self._probability(cluster_mask(cluster, self.labels))
 
     def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
-        """The clusters, but singletons and the root, in at least this share of the draws; likeliest first."""
-        trellis, share = self._seen.trellis, self._share
-        found = np.flatnonzero((share >= min_probability) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
-        found = found[np.lexsort((trellis.sizes[found], -share[found]))]
+        """The clusters of at least this probability, but singletons and the root; likeliest first."""
+        trellis, p = self._seen.trellis, self._smoothed.values
+        found = np.flatnonzero((p >= min_probability) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
+        found = found[np.lexsort((trellis.sizes[found], -p[found]))]
 
         def row(i: int) -> SampledClusterRow:
             estimate = self._probability(trellis.masks[found[i]])
@@ -284,27 +281,6 @@ class SampledPosterior(Sampled[SplitModel]):
         """
         return log_partition_by(self, sparse)
 
-    def kl(self, other: SampledPosterior, most: int = 1000) -> Estimate:
-        """KL(self ‖ other) = E[log φ − log φ′] + log Z′ − log Z over the draws of this one, in nats.
-
-        For two models of the same leaves; `most` is the number of draws, evenly spaced, that log φ′ is computed for.
-        """
-        if not isinstance(other, SampledPosterior):
-            raise TypeError(f"expected another SampledPosterior, not {other!r}")
-        if other.labels != self.labels:
-            raise ValueError(
-                "the two posteriors have different leaves; make both models with the same labels, in the same order"
-            )
-        step = max(1, self.n_chains * self.n_draws // check_integer("most", most, 8))
-        chosen = np.arange(self.n_chains * self.n_draws).reshape(self.n_chains, -1)[:, ::step]
-        theirs = np.array([[other.log_potential(self.trees[int(i)]) for i in chain] for chain in chosen])
-        gaps = self.log_potentials[:, ::step] - theirs
-        if np.isinf(gaps).any():
-            return Estimate(np.inf, "estimate")
-        mean, log_z, their_log_z = self._mean(gaps), self.log_partition, other.log_partition
-        error = math.hypot(*(part.standard_error for part in (mean, log_z, their_log_z)))
-        return Estimate(max(0.0, mean.value + their_log_z.value - log_z.value), "estimate", error)
-
     # What the draws say.
 
     @cached
@@ -343,14 +319,20 @@ class SampledPosterior(Sampled[SplitModel]):
         return events[:, :, :-1]
 
     @cached
-    def _figures(self) -> _Figures:
-        figures = event_figures(self._events(self._chosen))
-        order = np.flatnonzero(figures.is_open)
-        order = order[np.argsort(-figures.r_hat[order], kind="stable")]
-        return _Figures(self._chosen[order], figures.r_hat[order], figures.effective_size[order])
+    def _smoothed(self) -> Estimates:
+        # Of every cluster of the trellis; those that are rarer than a hundredth are as often as they were drawn, and
+        # have NaN as an error.
+        trellis, p = self._seen.trellis, self._share.copy()
+        errors = np.where(p < _LEAST, np.nan, 0.0)
+        chosen = np.flatnonzero((p >= _LEAST) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
+        if len(chosen):
+            target, threads = self._run.moves.model, self._run.threads  # type: ignore[attr-defined]
+            always = p[chosen] == 1.0
+            p[chosen], errors[chosen] = smoothed(target, self._rows, trellis.words[chosen], always, threads)
+        return Estimates(p, errors)
 
     @cached
-    def _judged(self) -> tuple[Verdict, dict[int, float]]:
+    def _judged(self) -> _Judged:
         seen, chosen = self._seen, self._chosen
         top = int(np.argmax(self.log_potentials))
         best = np.zeros(seen.trellis.n_clusters, dtype=bool)
@@ -358,8 +340,13 @@ class SampledPosterior(Sampled[SplitModel]):
         distance = (~best[seen.clusters]).sum(axis=2).astype(np.float64)
         values = {"log φ": self.log_potentials, "the distance from the best hierarchy": distance}
         names = [describe_cluster(seen.trellis.members(int(i)), self.labels) for i in chosen]
-        verdict, errors = judge(values, self._events(chosen), seen.frequency[:, self.n_leaves :], names)
-        return verdict, dict(zip(chosen.tolist(), errors.tolist(), strict=True))
+        errors = self._smoothed.standard_errors[chosen]
+        verdict, figures = judge(values, self._events(chosen), seen.frequency[:, self.n_leaves :], names, errors)
+        order = figures.worst_first()
+        return _Judged(verdict, chosen[order], figures.r_hat[order], figures.effective_size[order])
+
+    def _drawn(self, draw: int) -> Hierarchy:
+        return self.trees[draw]
 
     def _by_draw(self, numbers: Ints) -> Ints:
         return numbers.reshape(self.n_chains * self.n_draws, self.n_leaves - 1)
@@ -375,8 +362,10 @@ class SampledPosterior(Sampled[SplitModel]):
         if mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1:
             return Estimate(1.0, "exact")
         number = self._seen.trellis.find_mask(mask)
-        if number in self._judged[1]:
-            return Estimate(float(self._share[number]), "estimate", self._judged[1][number])
+        if number >= 0 and self._share[number] >= _LEAST:
+            return Estimate(
+                float(self._smoothed.values[number]), "estimate", float(self._smoothed.standard_errors[number])
+            )
         return self._share_of(self._occurs(mask))
 
     def _masks_of(self, hierarchy: Hierarchy) -> list[int]:

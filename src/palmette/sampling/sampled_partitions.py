@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from palmette.array_types import Ints
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_leaves
 from palmette.labels import describe_cluster
@@ -17,11 +18,12 @@ from palmette.posterior.consensus import check_threshold
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.tables import Table
+from palmette.sampling.annealed import anneal_partitions
 from palmette.sampling.drawn_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
 from palmette.sampling.drawn_pairs import coclustering, gains, is_together, pair_distances
-from palmette.sampling.estimates import Estimates, SampledClusterRow
+from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
 from palmette.sampling.sampled import Sampled
-from palmette.sampling.verdict import Verdict, judge
+from palmette.sampling.verdict import EventFigures, Verdict, judge
 
 if TYPE_CHECKING:
     from palmette.sampling.partitions import PartitionRun
@@ -36,7 +38,15 @@ _SAME = 1e-9  # log potentials nearer than this, relatively, are one number: a c
 
 class _Judged(NamedTuple):
     verdict: Verdict
+    figures: EventFigures  # of clusters, then of pairs
+    clusters: list[frozenset[int]]
     errors: dict[frozenset[int], float]  # of the clusters that were judged
+    events: npt.NDArray[np.bool_]  # (chains, draws, clusters)
+
+    def worst_first(self) -> Ints:
+        # Which clusters are neither too rare nor too common.
+        order = self.figures.worst_first()
+        return order[order < len(self.clusters)]
 
 
 class SampledPartitions(Sampled[ClusterModel]):
@@ -62,6 +72,47 @@ class SampledPartitions(Sampled[ClusterModel]):
         cluster in a hundredth of the draws or more, and 500 pairs of leaves, or all if there are fewer.
         """
         return self._judged.verdict
+
+    def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
+        """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
+        judged, order = self._judged, self._judged.worst_first()
+        shares = judged.events.mean(axis=(0, 1))
+
+        def row(i: int) -> ClusterDiagnosticsRow:
+            number = int(order[i])
+            members = tuple(self.labels[leaf] for leaf in sorted(judged.clusters[number]))
+            share, (_, r_hat, size, error) = float(shares[number]), (float(column[number]) for column in judged.figures)
+            return ClusterDiagnosticsRow(members, len(members), share, error, r_hat, size)
+
+        return Table(ClusterDiagnosticsRow, row, len(order))
+
+    def cluster_frequencies(self) -> Floats:
+        """(chains, k): in which share of its draws each chain has the clusters of `cluster_diagnostics`."""
+        return np.asarray(self.cluster_indicators().mean(axis=1))
+
+    def cluster_indicators(self) -> npt.NDArray[np.bool_]:
+        """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
+        return self._judged.events[:, :, self._judged.worst_first()]
+
+    # One number each.
+
+    @cached
+    def log_partition(self) -> Estimate:
+        """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_partitions`."""
+        reference = self._run.arguments["reference"]
+        return anneal_partitions(self.model, reference=reference, threads=self._run.threads).log_partition
+
+    @property
+    def log_evidence(self) -> Estimate:
+        """The log probability of the data under a Dirichlet process: log Z + log Γ(α) − log Γ(α + n)."""
+        offset = self.model.log_evidence_offset
+        if offset is None:
+            raise TypeError(
+                f"{type(self.model).__name__} gives no probability of data, so there is no evidence; "
+                "log_partition is log Z. A DirichletProcess has an evidence"
+            )
+        found = self.log_partition
+        return Estimate(found.value + float(offset), "estimate", found.standard_error)
 
     # Partitions.
 
@@ -89,7 +140,7 @@ class SampledPartitions(Sampled[ClusterModel]):
             if name not in found:
                 if len(found) == k:
                     break
-                found[name] = self._partition(int(i)), float(values[i])
+                found[name] = self._drawn(int(i)), float(values[i])
         return list(found.values())
 
     def consensus(self, threshold: float = 0.5) -> Partition:
@@ -99,7 +150,7 @@ class SampledPartitions(Sampled[ClusterModel]):
         loss) among the partitions that were drawn; one that was never drawn may have a smaller one.
         """
         check_threshold(threshold)
-        return self._partition(int(np.argmax(gains(self._flat, self._coclustering.values - threshold))))
+        return self._drawn(int(np.argmax(gains(self._flat, self._coclustering.values - threshold))))
 
     # One given partition.
 
@@ -162,7 +213,7 @@ class SampledPartitions(Sampled[ClusterModel]):
     def _n_clusters(self) -> Ints:
         return np.asarray(self._rows.max(axis=2), dtype=np.int64) + 1
 
-    def _partition(self, draw: int) -> Partition:
+    def _drawn(self, draw: int) -> Partition:
         return Partition(self._flat[draw].astype(np.int64), self.labels)
 
     @cached
@@ -187,8 +238,9 @@ class SampledPartitions(Sampled[ClusterModel]):
             "the number of clusters": self._n_clusters.astype(np.float64),
             "the distance from the best partition": pair_distances(self._flat, best).reshape(shape).astype(np.float64),
         }
-        verdict, errors = judge(values, events, seen.counts / self.n_draws, names)
-        return _Judged(verdict, dict(zip(clusters, errors.tolist(), strict=False)))
+        verdict, figures = judge(values, events, seen.counts / self.n_draws, names)
+        errors = dict(zip(clusters, figures.standard_error.tolist(), strict=False))
+        return _Judged(verdict, figures, clusters, errors, events[:, :, : len(clusters)])
 
     @cached
     def _coclustering(self) -> Estimates:

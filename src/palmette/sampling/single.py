@@ -10,9 +10,13 @@ import numpy.typing as npt
 
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
 from palmette.models.split_model import SplitModel
+from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chain import ChainState, HierarchyMoves
-from palmette.sampling.starts import anneal, any_hierarchy, cooling
+from palmette.sampling.chance import new_stream
+from palmette.sampling.dispersal import far_apart, n_candidates
+from palmette.sampling.starts import anneal, cooling
 
 __all__ = ["SingleChains"]
 
@@ -23,23 +27,43 @@ class SingleChains:
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int) -> None:
         self.moves = HierarchyMoves(model)
         self._model, self._starts, self._seed = model, starts, seed
-        self.width = 2 * model.n_leaves - 1
+        self.width, self.n_candidates = 2 * model.n_leaves - 1, n_candidates(model.n_leaves)
         self._cooling = cooling(self.moves, np.random.default_rng([seed, 2**32]))
 
     def begin(self, chain: int) -> ChainState:
         """At the start that is given for this chain, if it is possible, else at one that is cooled down."""
+        return self.given(chain) or self.cooled(chain, 1.0)
+
+    def given(self, chain: int) -> ChainState | None:
+        """The start that is given for this chain, if there is one and it is possible."""
         if chain < len(self._starts):
             state = self.moves.start(self._starts[chain].aligned_to(self._model.labels), self._seed, chain)
             if self.moves.restate(state)[1] == 0:
                 return state
-        return self.cooled(chain, 1.0)
+        return None
 
-    def cooled(self, number: int, temper: float) -> ChainState:
-        """A hierarchy drawn from all, cooled down to t, with the random numbers of this number."""
+    def choose(self, states: list[ChainState], count: int) -> list[ChainState]:
+        """Those that were given, and others that have few clusters in common."""
+        rows = np.empty((len(states), self.width), dtype=np.int32)
+        for state, row in zip(states, rows, strict=True):
+            self.moves.record(state, row)
+        clusters = [frozenset(cluster_bits(row, range(self._model.n_leaves))) for row in rows.astype(np.int64)]
+        gaps = np.array([[len(one - other) for other in clusters] for one in clusters])
+        return [states[i] for i in far_apart(gaps, count, len(self._starts))]
+
+    def cooled(self, number: int, temper: float, source: ChainState | None = None, first: float = 0.0) -> ChainState:
+        """A hierarchy drawn from all, or a copy of a state at t = `first`, cooled down to t.
+
+        Its random numbers go by `number`.
+        """
         n, labels = self._model.n_leaves, self._model.labels
-        start = any_hierarchy(n, labels, np.random.default_rng([self._seed, number]))
-        state = self.moves.start(start, self._seed, number)
-        if anneal(self.moves, state, np.append(self._cooling[self._cooling < temper], temper), n)[1]:
+        if source is None:
+            start = any_hierarchy(n, labels, np.random.default_rng([self._seed, number]))
+            state = self.moves.start(start, self._seed, number)
+        else:
+            state = self.unpack({**self.pack(source), "stream": new_stream(self._seed, number)})
+        between = self._cooling[(self._cooling > first) & (self._cooling < temper)]
+        if anneal(self.moves, state, np.append(between, temper), n)[1]:
             raise ImpossibleData(
                 f"no possible hierarchy over these {n} leaves was found under {self._model!r}; "
                 "if there is one, give it in starts"

@@ -8,43 +8,27 @@ of log φ over all hierarchies.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.sampling.chain import ChainState, HierarchyMoves
+from palmette.sampling.tempered_moves import TemperedMoves
 
-__all__ = ["anneal", "any_hierarchy", "cooling", "quench"]
+__all__ = ["anneal", "cooling", "quench"]
 
 _PER_DECADE = 40  # sweeps for every factor of ten in t
-_LOOKS = 50  # hierarchies that tell the spread of log φ
+_LOOKS = 50  # clusterings that tell the spread of log φ
 _QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
 _COLDEST, _QUENCH_SWEEPS = 1e4, 80
 _MILDEST, _HARSHEST = 1.0, 50.0  # what an impossible split costs at the beginning and at the end, in nats
 
 
-def any_hierarchy(n: int, labels: tuple[str, ...], rng: np.random.Generator) -> Hierarchy:
-    """One of the (2n − 3)!! binary hierarchies, each alike: leaf after leaf goes onto any branch, or above the root."""
-    parents = [-1] * max(1, 2 * n - 1)
-    root = 0
-    nodes = [0]
-    for leaf in range(1, n):
-        at, new = nodes[int(rng.integers(len(nodes)))], n + leaf - 1
-        if at == root:
-            root = new
-        parents[new], parents[at], parents[leaf] = parents[at], new, new
-        nodes += [leaf, new]
-    return Hierarchy.from_parents(parents, labels)
-
-
-def cooling(moves: HierarchyMoves, rng: np.random.Generator) -> Floats:
-    """Rising t, the last one 1: a sweep at each leads from any hierarchy to the posterior."""
-    model = moves.model
-    values = []
-    for _ in range(_LOOKS):
-        state = moves.start(any_hierarchy(model.n_leaves, model.labels, rng), 0, 0)
-        values.append(moves.restate(state)[0])
+def cooling(moves: TemperedMoves[Any], rng: np.random.Generator) -> Floats:
+    """Rising t, the last one 1: a sweep at each leads from anywhere to the posterior."""
+    values = [moves.restate(moves.anywhere(rng, 0, 0))[0] for _ in range(_LOOKS)]
     spread = float(np.std(values))
     decades = max(0.0, math.log10(spread)) if spread > 0.0 else 0.0
     return np.logspace(-decades, 0.0, max(10, math.ceil(_PER_DECADE * decades)))

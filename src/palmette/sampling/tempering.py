@@ -25,6 +25,7 @@ from palmette.sampling.single import SingleChains
 __all__ = ["TemperedChains", "rung_tempers"]
 
 _APART = 1.0  # length between two rungs: more than half of the exchanges happen
+_PILOT = 4  # rungs are few, so one of so many temperatures tells enough about how they are to be spaced
 _EXCHANGES = 2**41  # random numbers go by the number of a chain; those of exchanges are far above these
 
 
@@ -48,15 +49,22 @@ class TemperedChains:
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int, n_rungs: int) -> None:
         self._single = SingleChains(model, starts, seed)
         self.moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
-        self.tempers = rung_tempers(pilot(self.moves, seed), n_rungs)
-        self.width = self._single.width
+        self.tempers = rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
+        self.width, self.n_candidates = self._single.width, 0
 
     def begin(self, chain: int) -> _Rungs:
-        """Every rung cooled down to its own temperature; the last one is where a single chain would begin."""
-        n = len(self.tempers)
-        states = [self._single.cooled(2**20 * (chain + 1) + rung, self.tempers[rung]) for rung in range(n - 1)]
+        """One is cooled down, and each rung begins where it was at that temperature; the last at a given start."""
+        single, tempers, first = self._single, self.tempers.tolist(), 2**20 * (chain + 1)
+        states = [single.cooled(first, tempers[0])]
+        for rung in range(1, len(tempers) - 1):
+            states.append(single.cooled(first + rung, tempers[rung], states[-1], tempers[rung - 1]))
+        states.append(single.given(chain) or single.cooled(chain, 1.0, states[-1], tempers[-2]))
         stream = np.array([self._seed, _EXCHANGES + chain, 0, 0], dtype=np.int64)
-        return _Rungs([*states, self._single.begin(chain)], np.arange(n), stream)
+        return _Rungs(states, np.arange(len(tempers)), stream)
+
+    def choose(self, states: list[_Rungs], count: int) -> list[_Rungs]:
+        """All: rungs find their way between answers."""
+        return states[:count]
 
     def sweep(self, rungs: _Rungs) -> float:
         """A sweep of every rung, then exchanges of every second pair of neighbours; log φ at t = 1."""

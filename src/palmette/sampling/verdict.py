@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.sampling.diagnostics import (
     effective_size,
     indicator_error,
@@ -18,7 +18,7 @@ from palmette.sampling.diagnostics import (
     split_r_hat,
 )
 
-__all__ = ["EventFigures", "Verdict", "event_figures", "judge"]
+__all__ = ["EventFigures", "Verdict", "judge"]
 
 _LEAST_SIZE = 100.0  # effective draws of anything that is judged
 _LARGEST_ERROR = 0.02 / 3
@@ -82,32 +82,41 @@ class EventFigures(NamedTuple):
     """Whether it is neither too rare nor too common to be judged."""
     r_hat: Floats
     effective_size: Floats
+    standard_error: Floats
+    """Of its probability."""
 
-
-def event_figures(events: npt.NDArray[np.bool_]) -> EventFigures:
-    """R̂ and the effective size of every event; `events` (chains, draws, k) is what happened in a draw."""
-    shares = events.mean(axis=(0, 1))
-    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
-    return EventFigures(is_open, np.asarray(split_r_hat(events)), np.asarray(effective_size(events)))
+    def worst_first(self) -> Ints:
+        """Which events are judged, that with the largest R̂ first."""
+        judged = np.flatnonzero(self.is_open)
+        return judged[np.argsort(-self.r_hat[judged], kind="stable")]
 
 
 def judge(
-    values: dict[str, Floats], events: npt.NDArray[np.bool_], frequencies: Floats, names: list[str]
-) -> tuple[Verdict, Floats]:
-    """The verdict on chains, and the standard error of every event's probability.
+    values: dict[str, Floats],
+    events: npt.NDArray[np.bool_],
+    frequencies: Floats,
+    names: list[str],
+    errors: Floats | None = None,
+) -> tuple[Verdict, EventFigures]:
+    """The verdict on chains, and what it says about every event.
 
     `values` are (chains, draws) numbers by name, such as log φ; `events` (chains, draws, k) what happened in a draw;
-    `frequencies` (chains, m) how often each of all clusters occurred; `names` what the events are called.
+    `frequencies` (chains, m) how often each of all clusters occurred; `names` what the events are called; `errors` the
+    standard errors of their probabilities, if these are better known than by how often they happened.
     """
     n_chains, n_draws = next(iter(values.values())).shape
     numbers = np.stack(list(values.values()), axis=2)
     r_hat, size = np.asarray(rank_r_hat(numbers)), np.asarray(rank_effective_size(numbers))
-    is_open, event_r_hat, event_size = event_figures(events)
+    shares = events.mean(axis=(0, 1))
+    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
+    event_r_hat, event_size = np.asarray(split_r_hat(events)), np.asarray(effective_size(events))
     open_sizes = event_size[is_open]
-    least = float(np.median(open_sizes)) if len(open_sizes) else float(size.min())
-    errors = indicator_error(events.mean(axis=(0, 1)), event_size, n_chains * n_draws, least)
-    worst = np.flatnonzero(is_open & (event_r_hat > Verdict.largest_r_hat))
-    worst = worst[np.argsort(-event_r_hat[worst], kind="stable")][:_MOST_NAMED]
+    if errors is None:
+        least = float(np.median(open_sizes)) if len(open_sizes) else float(size.min())
+        errors = indicator_error(shares, event_size, n_chains * n_draws, least)
+    figures = EventFigures(is_open, event_r_hat, event_size, errors)
+    worst = figures.worst_first()[:_MOST_NAMED]
+    worst = worst[event_r_hat[worst] > Verdict.largest_r_hat]
     lonely = [name for name, value in zip(values, r_hat, strict=True) if value > Verdict.largest_r_hat]
     verdict = Verdict(
         n_chains=n_chains,
@@ -118,4 +127,4 @@ def judge(
         deviation=split_frequency_deviation(frequencies) if n_chains > 1 else 0.0,
         disagreements=tuple([names[i] for i in worst] or lonely),
     )
-    return verdict, errors
+    return verdict, figures

@@ -51,13 +51,13 @@ class ModelClusterer(Clusterer):
         matrix = similarity_of(check_array(X, dtype=np.float64), "precomputed")
         return self._silhouette(to_distances(matrix), metric="precomputed")
 
-    def _posterior(self, points: Floats, **options: Any) -> Any:
+    def _posterior(self, points: Floats, beyond: Any = None, **options: Any) -> Any:
         model = self._make_model(points)
         return search.posterior(
             model,
             exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
             perplexity=self.perplexity,
-            beyond=self._beyond(),
+            beyond=beyond or self._beyond(),
             sweeps=check_integer("sweeps", self.sweeps, 8),
             hierarchies=linkages(self._likeness(model, points), model.labels),
             progress=False,

@@ -2,12 +2,16 @@
 
 from typing import Any, Self
 
+import numpy as np
+from sklearn.utils import check_array
+
 from palmette.array_types import Floats
 from palmette.defaults import DEFAULTS
 from palmette.likelihoods import NormalGamma
 from palmette.models import CorrelationClusters, DirichletProcess, PartitionModel
 from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
+from palmette.sampling import Estimates, SampledPartitions
 from palmette.sklearn._base import moments
 from palmette.sklearn._models import ModelClusterer
 
@@ -19,8 +23,8 @@ _WITHIN = 0.1  # of the variance of a column: what the default prior expects wit
 class PartitionTrellisClustering(ModelClusterer):
     """The most probable partition, into as many clusters as the data ask for or into `n_clusters`, and the posterior.
 
-    Up to `max_leaves` rows everything is exact. Beyond, the posterior is over the partitions into clusters of a few
-    good hierarchies; it is then too sure of itself wherever these agree, and ``posterior_.is_exact`` is False. See
+    Up to `max_leaves` rows everything is exact. Beyond, the posterior is sampled, or over the partitions into clusters
+    of a few good hierarchies, and then too sure of itself wherever these agree; ``posterior_.is_exact`` is False. See
     `palmette.search.posterior`.
 
     Parameters
@@ -40,15 +44,18 @@ class PartitionTrellisClustering(ModelClusterer):
         with a tenth of its variance.
     max_leaves
         The largest number of rows for the full trellis.
+    beyond, sweeps
+        "sampled" or "sparse". Chains of so many sweeps find a good partition; probabilities to rely on take more, and
+        ``posterior_.verdict`` says whether there were enough. With `perplexity` or `n_clusters` it is always "sparse".
     random_state
-        There for the sake of a common interface: nothing is random.
+        For chains.
 
     Attributes
     ----------
     labels_, n_clusters_, partition_
         The most probable partition; `labels_` are the numbers of its clusters, one for each row.
     posterior_
-        The `palmette.PartitionPosterior`, to be asked anything.
+        The `palmette.PartitionPosterior`, or the `palmette.sampling.SampledPartitions`, to be asked anything.
     cluster_probabilities_
         Its clusters with a probability of at least 0.01.
     gamma_, likelihood_
@@ -66,9 +73,6 @@ class PartitionTrellisClustering(ModelClusterer):
     _names = {"correlation": CorrelationClusters, "dirichlet-process": DirichletProcess}  # noqa: RUF012
     _kind = PartitionModel
     _counts = True
-    # A score needs log Z, which chains over partitions do not tell.
-    beyond = "sparse"
-    sweeps = DEFAULTS.fitted_sweeps
 
     def __init__(
         self,
@@ -82,6 +86,8 @@ class PartitionTrellisClustering(ModelClusterer):
         concentration: float = 1.0,
         likelihood: Any = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
+        beyond: str = "sampled",
+        sweeps: int = DEFAULTS.fitted_sweeps,
         random_state: Any = None,
     ) -> None:
         self._keep(locals())
@@ -91,7 +97,7 @@ class PartitionTrellisClustering(ModelClusterer):
         return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
-        posterior: PartitionPosterior = self._posterior(points, n_clusters=k)
+        posterior: PartitionPosterior | SampledPartitions = self._posterior(points, n_clusters=k, rng=self._seed())
         self.posterior_ = posterior
         return posterior.map()
 
@@ -106,12 +112,17 @@ class PartitionTrellisClustering(ModelClusterer):
         return super()._learned().set_params(likelihood=getattr(self, "likelihood_", None))  # type: ignore[no-any-return]
 
     def _own_score(self, X: Any) -> float:
-        if self._takes_gaps:
-            return self.posterior_.log_evidence / self.posterior_.n_leaves
-        return super()._own_score(X)
+        if not self._takes_gaps:
+            return super()._own_score(X)
+        posterior = self.posterior_
+        if isinstance(posterior, SampledPartitions):  # chains take long to tell log Z; chosen clusters bound it
+            points = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+            posterior = self._posterior(points, beyond="sparse")
+        return float(posterior.log_evidence) / posterior.n_leaves
 
     def _distances(self) -> Floats:
-        return 1.0 - self.posterior_.coclustering()
+        found = self.posterior_.coclustering()
+        return 1.0 - (found.values if isinstance(found, Estimates) else found)
 
 
 def _default_likelihood(points: Floats) -> NormalGamma:

@@ -1,0 +1,41 @@
+"""Smoothed estimates of the probabilities of clusters: means over draws of what tilings tell, with their errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Indices, Words
+from palmette.models.split_model import SplitModel
+from palmette.sampling.diagnostics import effective_size, smoothed_error
+from palmette.sampling.estimates import Estimates
+from palmette.sampling.tilings import smooth
+from palmette.threads import check_threads
+
+__all__ = ["smoothed"]
+
+_BINS, _FEWEST = 512, 16  # of each chain, whose draws are averaged; what is between bins tells the error
+_MOST_NUMBERS = 2e7  # in all bins of all clusters
+_ROUNDING = 1e-12
+_OPEN = 0.02  # probabilities nearer to 0 or 1 say little about how fast chains are
+
+
+def smoothed(
+    model: SplitModel, rows: Indices, wanted: Words, always: npt.NDArray[np.bool_], threads: int | None
+) -> Estimates:
+    """(k,): the probabilities of clusters, given as bit sets, from (chains, draws, 2n − 1) parents of draws.
+
+    `always` marks those that every draw has. Tilings may see nothing that could become of such a cluster, as what
+    could happen takes a move farther than a patch; so its error is that of one draw and a half without it.
+    """
+    n_chains, n_draws, _ = rows.shape
+    most = int(max(_FEWEST, min(_BINS, _MOST_NUMBERS // max(1, n_chains * len(wanted)))))
+    edges = np.linspace(0, n_draws, min(n_draws, most) + 1).astype(np.int64)
+    values = smooth(model, rows, wanted, edges, check_threads(threads))
+    values[values > 1.0 - _ROUNDING] = 1.0
+    sizes = np.asarray(effective_size(values))
+    shares = np.average(values.mean(axis=0), axis=0, weights=np.diff(edges))
+    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
+    least = float(np.median(sizes[is_open])) if is_open.any() else float(values[:, :, 0].size)
+    one_draw = always * (len(edges) - 1) / n_draws  # in a bin
+    return Estimates(shares, smoothed_error(values, sizes, least, one_draw))

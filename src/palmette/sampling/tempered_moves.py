@@ -1,0 +1,44 @@
+"""Moves under p_t ∝ φ^t, of hierarchies or of partitions, as whoever changes t sees them."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from palmette.models.base import FeatureModel
+
+__all__ = ["State", "TemperedMoves"]
+
+State = TypeVar("State")
+
+
+class TemperedMoves(Protocol[State]):
+    """Moves that leave p_t as it is, and where they can begin. At t = 0 all clusterings are alike."""
+
+    @property
+    def model(self) -> FeatureModel:
+        """What gives log ψ."""
+        ...
+
+    @property
+    def n_moves(self) -> int:
+        """Moves of a sweep."""
+        ...
+
+    @property
+    def log_count(self) -> float:
+        """The logarithm of how many clusterings there are, which is log Z at t = 0."""
+        ...
+
+    def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> State:
+        """A chain at a clustering drawn alike from all."""
+        ...
+
+    def run(self, state: State, n_moves: int, temper: float = ..., penalty: float = ...) -> tuple[float, int]:
+        """So many moves under Π ψ^t, what is impossible costing exp(−penalty); what `restate` gives then."""
+        ...
+
+    def restate(self, state: State) -> tuple[float, int]:
+        """Σ log ψ over all that is possible, and how much is impossible."""
+        ...
