@@ -159,7 +159,7 @@ def test_perplexity_sets_the_temperature():
     assert not sparse.posterior_.is_exact
     assert np.exp(sparse.posterior_.entropy) == pytest.approx(50, rel=1e-5)
     flat = PartitionTrellisClustering(perplexity=20).fit(FEW)
-    assert np.exp(flat.posterior_.entropy) == pytest.approx(20, rel=1e-5)
+    assert np.exp(flat.posterior_.entropy) == pytest.approx(20, rel=1e-3)
 
 
 @pytest.mark.parametrize("beyond", ["sampled", "sparse"])
