@@ -26,7 +26,7 @@ def test_the_limits_are_those_of_the_record():
     assert default_of(pal.search.grow, "min_share") == DEFAULTS.min_share
     assert default_of(pal.search.posterior, "min_share") == DEFAULTS.min_share
     assert {default_of(door.infer, "exact_leaves") for door in (pal.batch, pal.jets)} == {DEFAULTS.batch_leaves}
-    assert {option_of(name, "exact_leaves") for name in ("hierarchies", "partitions")} == {DEFAULTS.exact_leaves}
+    assert {option_of(name, "exact_leaves") for name in ("hierarchies", "partitions")} == {DEFAULTS.separable_leaves}
 
 
 def test_clusterers_have_limits_of_their_own():
@@ -37,10 +37,12 @@ def test_clusterers_have_limits_of_their_own():
 
 
 def test_black_boxes_stop_earlier(monkeypatch):
-    few = Defaults(exact_leaves=6, function_leaves=5)
+    few = Defaults(separable_leaves=7, exact_leaves=6, function_leaves=5)
     monkeypatch.setattr(import_module("palmette.search.posteriors"), "DEFAULTS", few)
-    for n in (5, 6, 7):
+    for n in (5, 6, 7, 8):
         function = pal.models.SplitFunction(n, lambda left, right: np.zeros(len(left)))
         assert pal.search.posterior(function, progress=False).is_exact == (n <= 5)
-        assert pal.search.posterior(pal.models.Uniform(n), beyond="sparse", progress=False).is_exact == (n <= 6)
-    assert pal.search.posterior(function, exact_leaves=7, progress=False).is_exact
+        compiled = pal.models.CompiledSplitFunction(n, lambda left, right: 0.0)
+        assert pal.search.posterior(compiled, beyond="sparse", progress=False).is_exact == (n <= 6)
+        assert pal.search.posterior(pal.models.Uniform(n), beyond="sparse", progress=False).is_exact == (n <= 7)
+    assert pal.search.posterior(function, exact_leaves=8, progress=False).is_exact

@@ -36,8 +36,10 @@ __all__ = ["DEFAULTS", "Defaults"]
 class Defaults:
     """What holds unless something else is given."""
 
-    #: Leaves up to which everything is summed over: hierarchies and partitions, on the full trellis.
+    #: Leaves up to which everything is summed over, on the full trellis, for any model of hierarchies that is compiled.
     exact_leaves: int = 20
+    #: The same for a separable one, and for partitions: all that the command line has.
+    separable_leaves: int = 22
     #: The same for a black box such as `SplitFunction`, which is asked about every split in Python.
     function_leaves: int = 18
     #: Bytes of log ψ that are kept for such a model; what is beyond is asked for anew in each pass.
@@ -59,8 +61,10 @@ class Defaults:
     #: The same where growing is all that was asked for, with `search.grow`: as much as memory holds with ease.
     grown_clusters: int = 200_000
 
-    def most_leaves(self, *, asked: bool) -> int:
-        """Leaves up to which everything is summed over; `asked`: by a model that is asked about every split."""
+    def most_leaves(self, *, asked: bool, separable: bool) -> int:
+        """Leaves up to which everything is summed over, by a model that is asked about every split, or is separable."""
+        if separable:
+            return self.separable_leaves
         return self.function_leaves if asked else self.exact_leaves
 
 

@@ -217,7 +217,7 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
 
 
 def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
-    monkeypatch.setattr("palmette.search.coverage.DEFAULTS", Defaults(exact_leaves=8))
+    monkeypatch.setattr("palmette.search.coverage.DEFAULTS", Defaults(separable_leaves=8))
     words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps", 1600)
     code, out, _ = run(*words)
     assert code == 0
@@ -263,7 +263,7 @@ def test_too_little_memory_does_the_same(run):
 
 def test_a_sparse_trellis_has_a_temperature_too(as_json):
     found = as_json("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--perplexity", 30)
-    assert found["perplexity"] == pytest.approx(30, rel=1e-5)
+    assert found["perplexity"] == pytest.approx(30, rel=1e-3)
 
 
 @pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
@@ -273,13 +273,13 @@ def test_many_leaves_in_partitions(model, run, as_json, folder):
     words = ("partitions", "many.csv", "--model", model)
     code, out, err = run(*words, "--beyond", "sparse")
     assert code == 0
-    assert "60 leaves are more than the 20" in err
+    assert "60 leaves are more than the 22" in err
     assert "given that the partition is made of them" in err
     assert "How many clusters?" in out
     assert as_json(*words, "--beyond", "sparse")["trellis"]["kind"] == "sparse"
     code, out, err = run(*words, "--sweeps", 200)
     assert code == 0
-    assert "60 leaves are more than the 20 up to which everything is summed over; going on with Markov chains" in err
+    assert "60 leaves are more than the 22 up to which everything is summed over; going on with Markov chains" in err
     assert any(line.startswith("Sampled, ") for line in out.splitlines()[2:5])
     assert out.index("How many clusters?") < out.index(" ± ", out.index("How many clusters?"))
     assert "log Z" not in out

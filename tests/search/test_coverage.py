@@ -17,7 +17,7 @@ from palmette.search import coverage
 
 @pytest.fixture
 def nothing_is_exact(monkeypatch):
-    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(exact_leaves=3, function_leaves=3))
+    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(separable_leaves=3, exact_leaves=3, function_leaves=3))
 
 
 def points(n, seed=0, beta=20.0):

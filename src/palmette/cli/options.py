@@ -103,7 +103,7 @@ _trellis_options = stack(
     click.option(
         "--exact-leaves",
         type=click.IntRange(1),
-        default=DEFAULTS.exact_leaves,
+        default=DEFAULTS.separable_leaves,
         show_default=True,
         help="Up to so many leaves everything is summed over.",
     ),

@@ -28,11 +28,11 @@ def uncovered(
 ) -> Estimate:
     """The share of the posterior over *all* hierarchies that a posterior's sparse trellis does not hold.
 
-    0 for a full trellis. Up to 20 leaves (18 of a `SplitFunction`) it is exact, by the full one. Beyond, hierarchies
-    are drawn from all by Markov chains, under the conditions of `posterior`; the answer is the share of draws that are
-    not in the trellis, with a standard error. Chains run for `seconds`, or for `sweeps` whatever the clock says; they
-    stop before that when every cluster's probability is known to half a percent. If they do not agree, a
-    `UserWarning` says so, and the error is no smaller than the spread between chains.
+    0 for a full trellis. Up to 22 leaves (20 of a model that is not separable, 18 of a `SplitFunction`) it is exact, by
+    the full one. Beyond, hierarchies are drawn from all by Markov chains, under the conditions of `posterior`; the
+    answer is the share of draws that are not in the trellis, with a standard error. Chains run for `seconds`, or for
+    `sweeps` whatever the clock says; they stop before that when every cluster's probability is known to half a percent.
+    If they do not agree, a `UserWarning` says so, and the error is no smaller than the spread between chains.
 
     With chains of your own, ask `SampledPosterior.share_in`, and `log_partition_by` for log Z over all hierarchies.
 
@@ -48,7 +48,7 @@ def uncovered(
     trellis, model = posterior.trellis, posterior.model
     if trellis is None or not model.knows_all:
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
-    most = DEFAULTS.most_leaves(asked=not model.is_compiled)
+    most = DEFAULTS.most_leaves(asked=not model.is_compiled, separable=model.is_separable)
     if model.n_leaves <= most:
         gap = posterior.log_partition - posterior.on(None).log_partition
         return Estimate(max(0.0, -math.expm1(gap)), "exact")

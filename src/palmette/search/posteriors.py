@@ -86,8 +86,9 @@ def posterior(
 ) -> SomePosterior | SampledPosterior | SampledPartitions:
     """The posterior over all hierarchies (or partitions) of the model's leaves: exact if it can be, sampled if not.
 
-    Up to `exact_leaves` leaves (None: 20, and 18 for a `SplitFunction`) everything is summed over and every answer is
-    exact, unless the tables take more than `max_memory` bytes. Beyond, ``is_exact`` is False and there are two ways:
+    Up to `exact_leaves` leaves everything is summed over and every answer is exact, unless the tables take more than
+    `max_memory` bytes. None means 22 for partitions and separable models, 20 for others and 18 for a `SplitFunction`.
+    Beyond, ``is_exact`` is False and there are two ways:
 
     - ``"sampled"``: Markov chains for `seconds` at most, or for so many `sweeps`; every number has an error, and
       ``verdict`` says whether to believe it (`palmette.sampling`). Of hierarchies, chains begin at the greedy one,
@@ -119,7 +120,8 @@ def posterior(
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
     if exact_leaves is None:
-        exact_leaves = DEFAULTS.most_leaves(asked=model.clusterings == "hierarchies" and not model.is_compiled)
+        quick = isinstance(model, PartitionModel) or model.is_separable
+        exact_leaves = DEFAULTS.most_leaves(asked=not model.is_compiled, separable=quick)
     if model.n_leaves <= check_integer("exact_leaves", exact_leaves, 0):
         with suppress(TrellisTooLarge):
             return task.exact()

@@ -122,7 +122,7 @@ class FullHierarchyPasses(HierarchyPasses):
 
     def outside(self, Z: Floats) -> Outside:
         """μ, the probability that each cluster occurs; with the entropy for a separable model, where digits suffice."""
-        self._require_tables(7)
+        self._require_tables(4)
         if self._is_general:
             return Outside(self._general.outside(Z))
         found = self._separable.outside(Z)
@@ -130,7 +130,7 @@ class FullHierarchyPasses(HierarchyPasses):
 
     def parent_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""
-        self._require_tables(8)
+        self._require_tables(5)
         return self._general.parent_sizes(Z, mu) if self._is_general else self._separable.outside(Z, parents=True).nu
 
     def splits(self, cluster: int, V: Floats) -> tuple[Masks, Masks, Floats]:
@@ -184,7 +184,7 @@ class FullHierarchyPasses(HierarchyPasses):
         """The entropy for one who does not want μ: what is too rare to matter is passed over."""
         if self._is_general:
             return super().entropy_alone(Z)
-        self._require_tables(7)
+        self._require_tables(4)
         found = self._separable.outside(Z, least=_NEGLIGIBLE)
         return self.entropy(Z, found.mu) if found.entropy is None else found.entropy
 
