@@ -150,10 +150,7 @@ class _Task:
 
     def exact(self) -> SomePosterior:
         # With the tables that every answer needs, so that it is known now whether there is memory for them.
-        whole = _with_tables(self.make(self.model))
-        if self.perplexity is None:
-            return whole
-        whole.clear()
+        self.make(self.model)  # says at once if there is none for the first
         return _with_tables(self.on(None))
 
     def on(self, trellis: SomeTrellis | None) -> SomePosterior:
