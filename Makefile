@@ -49,6 +49,7 @@ docs: $(VENV)/.tools
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/full_trellis.py
+	$(BIN)/python benchmarks/temperatures.py
 	$(BIN)/python benchmarks/functions.py
 	$(BIN)/python benchmarks/partition_trellis.py
 	$(BIN)/python benchmarks/small_problems.py

@@ -159,12 +159,12 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     row["tabulate"] = setup * unit
     if n <= SERIAL:  # one call gives both
         row["seconds"], (Z, M) = best_time(lambda: trellis.tables.solve(n), repeat)
-        row["log_z"], row["map"], row["fell_back"] = row["seconds"] * unit, None, None
+        row["log_z"], row["map"], row["in_logs"] = row["seconds"] * unit, None, None
     else:
         seconds, Z = best_time(trellis.inside, repeat)
         row["log_z"] = seconds * unit
         passes = None if trellis._is_general else trellis._separable
-        row["fell_back"] = None if passes is None else passes.n_sought / 2**n
+        row["in_logs"] = None if passes is None else passes.n_sought / 2**n
         row["seconds"], M = best_time(trellis.maximum, repeat)
         row["map"] = row["seconds"] * unit
         row["seconds"] += seconds
@@ -215,12 +215,12 @@ def rows(sizes: list[int]):
 
 HEADER = (
     "| model | β | n | log Z | MAP | all μ | μ / log Z | naive log Z | naive MAP | speed-up log Z | speed-up MAP "
-    "| fell back | peak MB |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| in logs | peak MB |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
 def line(r: dict) -> str:
-    share = "–" if r["fell_back"] is None else f"{100 * r['fell_back']:.2g} %"
+    share = "–" if r["in_logs"] is None else f"{100 * r['in_logs']:.2g} %"
     beta = "–" if r["model"] in ("Uniform", "Ginkgo literal", "Ginkgo ordered") else f"{r['beta']:g}"
     if r["map"] is None:
         best, gain = "with log Z", f"{(r['naive_log_z'] + r['naive_map']) / r['log_z']:.1f} × | both"

@@ -1,14 +1,17 @@
 """Exact passes at the temperatures people use, against β = 1 in the same run.
 
     python benchmarks/temperatures.py [--n 20] [--repeat 5] [--write]
+    python benchmarks/temperatures.py --large 24 25 26
 
 Four groups of points, and what each model makes of them. Nanoseconds per split of log Z, the MAP and all probabilities
-at β = 1 and at the β of three perplexities; then what it takes to find a temperature, and an entropy.
+at β = 1 and at the β of three perplexities; then what it takes to find a temperature, and an entropy. With --large: log
+Z of so many leaves, once.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import time
 from collections.abc import Callable
 
@@ -96,12 +99,28 @@ def search(name: str, model: pal.models.SplitModel, cold: float) -> list[str]:
     return [name, f"{len(scan._rows)} + 1", f"{seconds / cold:.1f}", f"{abs(perplexity / 100 - 1):.0e}"]
 
 
+def large(n: int) -> None:
+    weights = np.triu(np.random.default_rng(0).random((n, n)), 1)
+    passes = FullHierarchyPasses(pal.models.Dasgupta(weights + weights.T))
+    passes.tables  # noqa: B018
+    begin = time.perf_counter(), time.process_time()
+    passes.inside()
+    seconds, used = time.perf_counter() - begin[0], time.process_time() - begin[1]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"n = {n}: {seconds:.0f} s, {used:.0f} s of processors, peak {peak:.1f} GB", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--large", type=int, nargs="+", default=())
     _tables.add_option(parser)
     arguments = parser.parse_args()
+    if arguments.large:
+        for n in (13, *arguments.large):  # the first compiles
+            large(n)
+        return
     for model in models(13).values():  # compiles
         for beta in (1.0, 300.0):
             times_of(model.with_beta(beta), 1)
