@@ -16,6 +16,8 @@ from partition_oracle import PartitionOracle
 import palmette as pal
 from palmette import temperature
 from palmette.temperature import at_perplexity, curve, support_curve
+from palmette.temperature.scan import Scan
+from palmette.temperature.solving import Landscape, State, solve
 
 MODELS = {
     "dasgupta": (pal.models.Dasgupta, dasgupta),
@@ -147,6 +149,59 @@ def test_many_leaves_have_a_bar(capsys):
         at_perplexity(model, 2, trellis=trellis, progress=False)
     assert at_perplexity(model, 1, trellis=trellis, progress=True).beta == 0.0
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("perplexity", [10, 100, 1e4])
+@pytest.mark.parametrize("kind", ["dasgupta", "squares", "correlation"])
+def test_a_perplexity_takes_few_posteriors(kind, perplexity):
+    rng = np.random.default_rng(3)
+    points = 2.0 * rng.normal(size=(4, 5))[rng.integers(4, size=12)] + rng.normal(size=(12, 5))
+    alike = np.corrcoef(points)
+    data = {"dasgupta": alike + 1.0, "squares": points, "correlation": alike - 1.0}[kind]
+    scan = Scan(MODELS[kind][0](data), None, False)
+    beta = scan.beta_at(scan.check(perplexity))
+    assert len(scan._rows) <= 7
+    assert scan.row(beta).perplexity == pytest.approx(perplexity, rel=1e-3)
+    at_hand = len(scan._rows)
+    scan.beta_at(scan.check(perplexity))
+    assert len(scan._rows) == at_hand  # what is known is not computed again
+
+
+def gamma_state(landscape, log_beta):
+    """What a posterior comes to if log potentials are gamma distributed, as `solving` takes them to be at first."""
+    t = math.exp(log_beta + landscape.log_scale)
+    excess = landscape.log_count - landscape.shape * math.log1p(t)
+    return State(log_beta, excess, excess + landscape.shape * t / (1 + t))
+
+
+@pytest.mark.parametrize("target", [0.5, 5.0, 30.0])
+def test_a_gamma_distribution_is_hit_at_once(target):
+    landscape = Landscape(40.0, 9.0, -2.0)
+    asked = []
+
+    def evaluate(log_beta):
+        asked.append(gamma_state(landscape, log_beta))
+        return asked[-1]
+
+    found = solve(evaluate, [], landscape, target, 1e-9)
+    assert len(asked) == 1
+    assert gamma_state(landscape, found).entropy == pytest.approx(target, abs=1e-9)
+    guess = landscape.guess_from(gamma_state(landscape, 3.0), target)
+    assert gamma_state(landscape, guess).entropy == pytest.approx(target, abs=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [Landscape(40.0, 200.0, 9.0), Landscape(40.0, 0.01, -30.0)])
+def test_a_bad_guess_costs_a_few_more(wrong):
+    truth = Landscape(40.0, 9.0, -2.0)
+    asked = []
+
+    def evaluate(log_beta):
+        asked.append(log_beta)
+        return gamma_state(truth, log_beta)
+
+    found = solve(evaluate, [], wrong, 5.0, 1e-6)
+    assert gamma_state(truth, found).entropy == pytest.approx(5.0, abs=1e-6)
+    assert len(asked) <= 16
 
 
 # Models at another temperature.

@@ -66,7 +66,7 @@ def _log_time(shape: float, fall: float) -> float:
     return _root(lambda x: _log1p_exp(x) - 1.0 / (1.0 + math.exp(-x)) - fall / shape)
 
 
-def _root(rising: Callable[[float], float], low: float = -100.0, high: float = 700.0) -> float:
+def _root(rising: Callable[[float], float], low: float = -60.0, high: float = 60.0) -> float:
     if rising(low) >= 0.0:
         return low
     return high if rising(high) <= 0.0 else float(brentq(rising, low, high, xtol=1e-14))

@@ -1,0 +1,28 @@
+"""Bars say what the work is for, and only where they are drawn."""
+
+from __future__ import annotations
+
+from palmette.progress import Progress, purpose
+
+
+def drawn(capsys, bar):
+    bar._begin -= 10.0  # as if it had taken a while
+    bar._last -= 10.0
+    bar.advance(1.0)
+    return capsys.readouterr()
+
+
+def test_a_bar_says_what_the_work_is_for(capsys):
+    with purpose("looking for β"):
+        inner = Progress("summing", 4, True)
+    outer = Progress("summing", 4, True)
+    assert "looking for β: summing   25 %" in drawn(capsys, inner).err
+    found = drawn(capsys, outer)
+    assert "looking" not in found.err
+    assert "summing   25 %" in found.err
+    assert found.out == ""
+
+
+def test_nothing_is_drawn_where_nobody_looks(capsys):
+    assert drawn(capsys, Progress("summing", 4, False)).err == ""
+    assert drawn(capsys, Progress("summing", 4)).err == ""  # no terminal
