@@ -341,7 +341,7 @@ CACHED = """
     post = HierarchyPosterior(Dasgupta(np.ones((10, 10))))
     post.log_partition
     seconds = time.perf_counter() - begin
-    for kernel in (post.passes.tables.specialised(inside.solve_all), subset_features(post.model)):
+    for kernel in (inside.solve_all(post.passes.tables.log_psi), subset_features(post.model)):
         print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()), seconds)
 """
 

@@ -28,10 +28,10 @@ visit: Any = None  # put in by `walking`
 
 @inline
 def tabulate_subsets(leaves, table):
-    """Fill `table` with the subsets of the (at most eight) lowest `leaves`; return their number and the others."""
+    """Fill `table` with the subsets of the lowest `leaves`, as many as there is room for; their number, and the others."""
     table[0] = ZERO
     count = 1
-    while leaves != ZERO and count < TILE:
+    while leaves != ZERO and count < table.size:
         leaf = lowest_leaf(leaves)
         for j in range(count):
             table[count + j] = table[j] | leaf

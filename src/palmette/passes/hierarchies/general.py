@@ -9,6 +9,7 @@ import numpy as np
 from palmette.array_types import Floats, Masks
 from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies import inside, outside
+from palmette.recursions.tiles import scores_by_vectors
 from palmette.threads import Workers
 from palmette.trellis.counting import n_splits
 
@@ -25,25 +26,33 @@ class GeneralPasses:
 
     def inside(self) -> Floats:
         """log Z of every cluster."""
-        return self._by_blocks("summing hierarchies", inside.inside_blocks, which=0)
+        return self._bottom_up("summing hierarchies", inside.inside_clusters, inside.inside_blocks)
 
     def maximum(self) -> Floats:
         """log M of every cluster."""
-        return self._by_blocks("finding the best hierarchy", inside.max_blocks, which=1)
+        return self._bottom_up("finding the best hierarchy", inside.max_clusters, inside.max_blocks)
 
-    def _by_blocks(self, title: str, template: Any, which: int) -> Floats:
-        # Blocks of the four clusters that differ in leaves 0 and 1, by the size of what they share.
-        n = self._n
+    def _bottom_up(self, title: str, by_clusters: Any, by_blocks: Any) -> Floats:
+        n, log_psi = self._n, self._tables.log_psi
         table = np.full(1 << n, -np.inf)
         table[1 << np.arange(n)] = 0.0
-        table[:4] = self._tables.solve(min(n, 2))[which]
-        kernel = self._tables.specialised(template)
-        block_sizes = self._clusters.sizes[:: 1 << 2]
         with self._clusters.workers(title, n_splits(n)) as workers:
-            for k in range(1, n - 1):
-                blocks = np.flatnonzero(block_sizes == k).astype(np.uint32)
-                self._tables.run(workers, kernel, blocks, 4.5 * 2.0**k, table)
+            if scores_by_vectors(log_psi):
+                kernel = by_clusters(log_psi)
+                for k in range(2, n + 1):
+                    self._tables.run(workers, kernel, self._clusters.of_size(k), 2.0 ** (k - 1), table)
+            else:
+                self._by_blocks(workers, by_blocks(log_psi), table)
         return table
+
+    def _by_blocks(self, workers: Workers, kernel: Any, table: Floats) -> None:
+        # Blocks of the four clusters that differ in leaves 0 and 1, by the size of what they share.
+        if self._n > 1:
+            table[3] = self._tables.solve(2)[0][3]  # one split: sums and maxima of it are the same
+        block_sizes = self._clusters.sizes[:: 1 << 2]
+        for k in range(1, self._n - 1):
+            blocks = np.flatnonzero(block_sizes == k).astype(np.uint32)
+            self._tables.run(workers, kernel, blocks, 4.5 * 2.0**k, table)
 
     def outside(self, Z: Floats) -> Floats:
         """μ: the probability that each cluster occurs."""

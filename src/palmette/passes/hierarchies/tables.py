@@ -57,7 +57,7 @@ class SplitTables(NamedTuple):
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
         Z, M = np.empty(1 << n), np.empty(1 << n)
-        self.specialised(solve_all)(self.data, self.allowed, n, Z, M)
+        solve_all(self.log_psi)(self.data, self.allowed, n, Z, M)
         return Z, M
 
 

@@ -6,7 +6,6 @@ It is solved from start to end by one thread, in work arrays that every problem 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from palmette._jit import inline, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
 from palmette.models.features import feature_log_psi, fill_subset_features
 from palmette.models.split_model import SplitModel
-from palmette.numeric import accumulate, exponential, unit_draw
-from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
-from palmette.recursions.tiles import stack_tile
+from palmette.numeric import exponential, unit_draw
+from palmette.recursions.hierarchies.inside import solve_all_inline
+from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["batch_kernel"]
 
@@ -28,51 +27,6 @@ tabulate: Any = None
 solve: Any = None
 trace: Any = None
 draw: Any = None
-
-
-def _solve(data, n, Z, M):
-    # Both tables for every cluster of n leaves, scoring each split once: first log ψ of a whole tile, which is a loop
-    # of vectors if the model's score can be one, then what comes of it. A tile is a whole power of two: {P, ∅} is
-    # scored as well, as if it were {P, leaf 0}, so that the model sees nothing but clusters, and is then forbidden.
-    features = data[1]
-    for c in range(features.shape[0]):
-        features[c, 0] = features[c, 1]
-    table = np.empty(TILE, np.uint64)
-    tile = stack_tile()
-    Z[0] = M[0] = -np.inf
-    for mask in range(1, 1 << n):
-        P = np.uint64(mask)
-        lowest = lowest_leaf(P)
-        if lowest == P:
-            Z[P] = M[P] = 0.0
-            continue
-        Z[P] = M[P] = -np.inf
-        reference = best = -np.inf
-        total = 0.0
-        count, others = tabulate_subsets(P ^ lowest, table)
-        high = ZERO
-        while True:
-            first = lowest | high
-            for j in range(count):
-                L = first | table[j]
-                tile[j] = log_psi(data, P, L, P ^ L)
-            if high == others:
-                tile[count - 1] = -np.inf
-            top = -np.inf
-            for j in range(count):
-                L = first | table[j]
-                R = P ^ L
-                x = tile[j] + (Z[L] + Z[R])
-                y = tile[j] + (M[L] + M[R])
-                tile[j] = x
-                top = x if x > top else top
-                best = y if y > best else best
-            reference, total = accumulate(tile, count, top, reference, total)
-            if high == others:
-                break
-            high = next_subset(high, others)
-        M[P] = best
-        Z[P] = reference + math.log(total) if reference > -np.inf else -np.inf
 
 
 def _trace(data, M, n, masks, children):
@@ -163,6 +117,7 @@ def _solve_problems(
     Z = np.empty(1 << largest)
     M = np.empty(1 << largest)
     masks = np.empty(largest, np.uint64)
+    everything = np.empty(0, np.uint8)  # no flags: every cluster may occur
     for i in range(first, last):
         n = offsets[i + 1] - offsets[i]
         if n > most:
@@ -172,7 +127,7 @@ def _solve_problems(
         table = work[: k << n].reshape(k, 1 << n)
         low = min(n, _BLOCK)
         tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), table)
-        solve((own, table), n, Z, M)
+        solve((own, table), everything, n, Z, M)
         full = (1 << n) - 1
         log_z[i] = Z[full]
         log_m[i] = M[full]
@@ -196,7 +151,7 @@ def batch_kernel(model: SplitModel) -> Any:
     return specialise(
         _solve_problems,
         tabulate=fill_subset_features(model),
-        solve=specialise_inline(_solve, log_psi=log_psi),
+        solve=solve_all_inline(log_psi),
         trace=specialise_inline(_trace, log_psi=log_psi),
         draw=specialise_inline(_draw, log_psi=log_psi),
     )

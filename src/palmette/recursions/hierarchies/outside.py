@@ -16,11 +16,13 @@ from palmette._jit import kernel, reduction
 from palmette.clusters import lowest_leaf
 from palmette.numeric import add_shares, exponential
 from palmette.recursions.subsets import TILE, ZERO, walking
+from palmette.recursions.tiles import tile_for
 
 __all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
 
 log_psi: Any = None  # the model's, put in by `walking`, as is the walk
 walk: Any = None
+new_tile: Any = None
 other_log_psi: Any = None
 
 
@@ -29,19 +31,21 @@ def _gather_tile(context, first, table, begin, end, tile, state):
     for j in range(begin, end):
         R = first | table[j]
         P = C | R
-        tile[j - begin] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
-    return state + add_shares(tile, end - begin)
+        tile[j] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
+    if begin > 0:
+        tile[0] = -np.inf
+    return state + add_shares(tile, end)
 
 
 def _gather_clusters(data, Z, log_weight, masks, out):
     table = np.empty(TILE, np.uint64)
-    tile = np.empty(TILE)
+    tile = new_tile()
     full = np.uint64(out.size - 1)
     for i in range(masks.size):
         C = np.uint64(masks[i])
         out[C] = 0.0
         if Z[C] > -np.inf:
-            out[C] = walk((data, Z, log_weight, C), ZERO, full ^ C, 1, 0, table, tile, 0.0)  # R = ∅ is no split
+            out[C] = walk((data, Z, log_weight, C), ZERO, full ^ C, 1, 0, table, tile, 0.0)
 
 
 def gather_clusters(log_psi: Any) -> Any:
@@ -51,7 +55,7 @@ def gather_clusters(log_psi: Any) -> Any:
 
     With log_weight(P) = log μ(P) − Z(P) that is μ(C).
     """
-    return walking(_gather_clusters, _gather_tile, log_psi=log_psi)
+    return walking(_gather_clusters, _gather_tile, log_psi=log_psi, new_tile=tile_for(log_psi))
 
 
 @reduction
@@ -67,7 +71,7 @@ def _add_weighted(log_p, gap, count):
 def _over_splits(context, masks, out):
     # out[i]: what a walk over the splits of the i-th listed cluster comes to.
     table = np.empty(TILE, np.uint64)
-    tile = np.empty(TILE)
+    tile = new_tile()
     for i in range(masks.size):
         P = np.uint64(masks[i])
         lowest = lowest_leaf(P)
@@ -88,7 +92,7 @@ def entropy_clusters(log_psi: Any) -> Any:
 
     p = ψ(L, R) Z(L) Z(R) / Z(P).
     """
-    return walking(_over_splits, _entropy_tile, log_psi=log_psi)
+    return walking(_over_splits, _entropy_tile, log_psi=log_psi, new_tile=tile_for(log_psi))
 
 
 def _divergence_tile(context, first, table, begin, end, log_p, state):
@@ -105,7 +109,8 @@ def _divergence_tile(context, first, table, begin, end, log_p, state):
 
 def divergence_clusters(log_psi: Any, other_log_psi: Any) -> Any:
     """The kernel ((data, Z, other_data, other_Z), masks, out): out[i] = Σ p (log p − log q), +inf where q = 0 < p."""
-    return walking(_over_splits, _divergence_tile, log_psi=log_psi, other_log_psi=other_log_psi)
+    functions = {"log_psi": log_psi, "other_log_psi": other_log_psi, "new_tile": tile_for(log_psi)}
+    return walking(_over_splits, _divergence_tile, **functions)
 
 
 @kernel
