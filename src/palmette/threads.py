@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from types import TracebackType
@@ -22,8 +23,11 @@ __all__ = ["Workers", "check_threads", "default_threads"]
 
 Result = TypeVar("Result")
 
-_LONGEST = 4e7  # units of work in one slice, about a nanosecond each: far below a second
+_LONGEST = 4e7  # nanoseconds of one slice: far below a second
 _SHORTEST = 1e5  # below this a slice is not worth handing to another thread
+_HAND_OVER = 3  # so many of the shortest slices, and less is not worth sharing out at all
+_TELLING = 1e4  # units of work; a call with fewer says little about how long one takes
+_SLOWEST = 20.0  # nanoseconds of a unit that are believed: a call may include a compilation
 _PATIENCE = 0.2  # seconds
 
 
@@ -44,12 +48,17 @@ def check_threads(threads: int | None) -> int:
 
 
 class Workers:
-    """A pool of threads for the length of one pass: made anew each time, so that none is left to a forked child."""
+    """A pool of threads for the length of one pass: made anew each time, so that none is left to a forked child.
+
+    Work is counted in units of about a nanosecond. What they really take is measured along the way, and says what is
+    worth sharing out; that decides who computes a number, never how.
+    """
 
     def __init__(self, threads: int, progress: Progress) -> None:
         self.threads = threads
         self._progress = progress
         self._pool: ThreadPoolExecutor | None = None
+        self._pace = 1.0  # nanoseconds of a unit
 
     def __enter__(self) -> Workers:
         return self
@@ -66,13 +75,13 @@ class Workers:
         if len(work) == 0:
             return []
         total = float(work.sum())
-        if total <= _SHORTEST:
-            return [self._finish(call(0, len(work)), total)]
+        if total * self._pace <= _HAND_OVER * _SHORTEST:
+            return [self._alone(call, 0, len(work), total)]
         edges = self._edges(work, total)
         done = np.concatenate([[0.0], np.cumsum(work)])
         slices = list(itertools.pairwise(edges))
         if self.threads == 1 or len(slices) == 1:
-            return [self._finish(call(a, b), done[b] - done[a]) for a, b in slices]
+            return [self._alone(call, a, b, done[b] - done[a]) for a, b in slices]
         return self._share(call, slices, [done[b] - done[a] for a, b in slices])
 
     def _share(
@@ -113,11 +122,15 @@ class Workers:
             left[number] = 0.0
 
     def _edges(self, work: npt.NDArray[np.float64], total: float) -> list[int]:
-        grain = min(max(total / (8 * self.threads), _SHORTEST), _LONGEST)
+        grain = min(max(total / (8 * self.threads), _SHORTEST / self._pace), _LONGEST / self._pace)
         pieces = max(1, int(np.ceil(total / grain)))
         inner = np.searchsorted(np.cumsum(work), total * np.arange(1, pieces) / pieces)
         return [0, *np.unique(inner[(inner > 0) & (inner < len(work))]).tolist(), len(work)]
 
-    def _finish(self, result: Result, amount: float) -> Result:
+    def _alone(self, call: Callable[[int, int], Result], first: int, last: int, amount: float) -> Result:
+        begin = time.perf_counter_ns()
+        result = call(first, last)
+        if amount >= _TELLING:
+            self._pace = min((time.perf_counter_ns() - begin) / amount, _SLOWEST)
         self._progress.advance(amount)
         return result

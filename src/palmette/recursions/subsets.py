@@ -28,7 +28,7 @@ visit: Any = None  # put in by `walking`
 
 @inline
 def tabulate_subsets(leaves, table):
-    """Fill `table` with the subsets of the lowest `leaves`, as many as there is room for; their number, and the others."""
+    """Fill `table` with the subsets of the lowest `leaves`, as many as have room; their number, and the others."""
     table[0] = ZERO
     count = 1
     while leaves != ZERO and count < table.size:
