@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,12 @@ class GeneralPasses:
         # Blocks of the four clusters that differ in leaves 0 and 1, by the size of what they share.
         if self._n > 1:
             table[3] = self._tables.solve(2)[0][3]  # one split: sums and maxima of it are the same
-        block_sizes = self._clusters.sizes[:: 1 << 2]
+        blocks = np.argsort(self._clusters.sizes[:: 1 << 2], kind="stable").astype(np.uint32)
+        first = 1
         for k in range(1, self._n - 1):
-            blocks = np.flatnonzero(block_sizes == k).astype(np.uint32)
-            self._tables.run(workers, kernel, blocks, 4.5 * 2.0**k, table)
+            last = first + math.comb(self._n - 2, k)
+            self._tables.run(workers, kernel, blocks[first:last], 4.5 * 2.0**k, table)
+            first = last
 
     def outside(self, Z: Floats) -> Floats:
         """μ: the probability that each cluster occurs."""
