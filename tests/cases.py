@@ -9,7 +9,7 @@ import numpy as np
 from ginkgo_formulas import log_psi_of
 from hypothesis import strategies as st
 from numba import njit
-from oracle import Oracle, correlation, dasgupta, sum_of_squares
+from oracle import Oracle, contrasts, correlation, dasgupta, sum_of_squares
 
 import palmette as pal
 from palmette.models import Model, SplitModel
@@ -61,9 +61,17 @@ def symmetric(draw: Any, n: int, entries: st.SearchStrategy[float]) -> np.ndarra
     return matrix + matrix.T
 
 
+def points(draw: Any, n: int) -> np.ndarray:
+    row = st.lists(st.sampled_from([0.0, 1.0, -3.0]) | st.floats(-5, 5), min_size=2, max_size=2)
+    return np.array(draw(st.lists(row, min_size=n, max_size=n)))
+
+
 @st.composite
-def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsgft", n: int | None = None) -> Case:
-    """kinds: u uniform, d Dasgupta, c correlation, s sums of squares, g Ginkgo, f split function, t a user's model."""
+def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcskgft", n: int | None = None) -> Case:
+    """One of some kinds of model.
+
+    u uniform, d Dasgupta, c correlation, s sums of squares, k contrasts, g Ginkgo, f split function, t a user's model.
+    """
     n = draw(st.integers(1, max_leaves)) if n is None else n
     kind = draw(st.sampled_from(kinds))
     beta = draw(BETAS)
@@ -76,9 +84,13 @@ def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsgft", n: int | None 
         w = symmetric(draw, n, WEIGHTS.map(lambda x: x - 1.0))
         return Case(pal.models.Correlation(w, beta), Oracle(n, correlation(w, beta)))
     if kind == "s":
-        row = st.lists(st.sampled_from([0.0, 1.0, -3.0]) | st.floats(-5, 5), min_size=2, max_size=2)
-        x = np.array(draw(st.lists(row, min_size=n, max_size=n)))
+        x = points(draw, n)
         return Case(pal.models.SumOfSquares(x, beta), Oracle(n, sum_of_squares(x, beta)))
+    if kind == "k":
+        x = points(draw, n)
+        a, b = draw(st.sampled_from([0.25, 1.0, 30.0])), draw(st.sampled_from([0.01, 1.0, 50.0]))
+        varying = x[:, (x != x[:1]).any(axis=0)]
+        return Case(pal.models.Contrasts(x, a, b), Oracle(n, contrasts(varying, a, b)))
     if kind == "g":
         return ginkgo_case(draw, n)
     if kind == "f":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -118,9 +119,23 @@ def correlation(w: np.ndarray, beta: float) -> LogPsi:
     return lambda left, right: -beta * (pair_sum(plus, left, right) - pair_sum(minus, left) - pair_sum(minus, right))
 
 
-def sum_of_squares(x: np.ndarray, beta: float) -> LogPsi:
-    def sse(cluster: tuple[int, ...]) -> float:
-        rows = x[list(cluster)]
-        return float(((rows - rows.mean(axis=0)) ** 2).sum())
+def _sse(x: np.ndarray, cluster: tuple[int, ...]) -> float:
+    rows = x[list(cluster)]
+    return float(((rows - rows.mean(axis=0)) ** 2).sum())
 
-    return lambda left, right: -beta * (sse(left) + sse(right))
+
+def sum_of_squares(x: np.ndarray, beta: float) -> LogPsi:
+    return lambda left, right: -beta * (_sse(x, left) + _sse(x, right))
+
+
+def contrasts(x: np.ndarray, a: float, b: float) -> LogPsi:
+    """The log density of the contrast of a split: Student's t in d columns, from its definition."""
+    d = x.shape[1]
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        gap = x[list(left)].mean(axis=0) - x[list(right)].mean(axis=0)
+        squared = len(left) * len(right) / (len(left) + len(right)) * float(gap @ gap)
+        constant = math.lgamma(a + d / 2) - math.lgamma(a) - d / 2 * math.log(2 * math.pi * b)
+        return constant - (a + d / 2) * math.log1p(squared / (2 * b))
+
+    return log_psi

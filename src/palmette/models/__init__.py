@@ -4,6 +4,7 @@ from palmette.models.base import FeatureModel, Model
 from palmette.models.cluster_function import ClusterFunction
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.compiled_split_function import CompiledSplitFunction
+from palmette.models.contrasts import Contrasts
 from palmette.models.correlation import Correlation
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.models.dasgupta import Dasgupta
@@ -20,6 +21,7 @@ __all__ = [
     "ClusterFunction",
     "ClusterModel",
     "CompiledSplitFunction",
+    "Contrasts",
     "Correlation",
     "CorrelationClusters",
     "Dasgupta",

@@ -16,6 +16,7 @@ from palmette.models.evaluate import hierarchy_log_potential, pair_log_potential
 from palmette.models.features import feature_log_psi, size_features
 from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
 from palmette.threads import Workers
+from palmette.trellis.counting import log_hierarchies
 
 if TYPE_CHECKING:
     from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -45,6 +46,14 @@ class HierarchyModel(Model):
     clusterings = "hierarchies"
     #: Whether it is a `SeparableModel`, whose recursions over all clusters are sums of products.
     is_separable: ClassVar[bool] = False
+    #: What is added to a log potential to give the log density of the data given the hierarchy, if ψ is no cost.
+    log_density_offset: float | None = None
+
+    @property
+    def log_evidence_offset(self) -> float | None:  # type: ignore[override]
+        """What is added to log Z to give log p(data), all (2n − 3)!! hierarchies being alike beforehand; or None."""
+        given = self.log_density_offset
+        return None if given is None else given - log_hierarchies(self.n_leaves)
 
     def log_potential(self, hierarchy: Hierarchy) -> float:
         """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
