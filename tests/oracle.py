@@ -139,3 +139,52 @@ def contrasts(x: np.ndarray, a: float, b: float) -> LogPsi:
         return constant - (a + d / 2) * math.log1p(squared / (2 * b))
 
     return log_psi
+
+
+def across(w: np.ndarray, left: tuple[int, ...], right: tuple[int, ...]) -> np.ndarray:
+    """The values that are known (not NaN) of the pairs that a split parts."""
+    values = w[np.ix_(left, right)].ravel()
+    return values[~np.isnan(values)]
+
+
+def random_graph(w: np.ndarray, a: float, b: float) -> LogPsi:
+    """One edge after the other: the chance of the next is (edges so far + a) / (pairs so far + a + b)."""
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        edges, total = 0, 0.0
+        for pairs, edge in enumerate(across(w, left, right)):
+            chance = (edges + a) / (pairs + a + b)
+            total += math.log(chance if edge else 1 - chance)
+            edges += int(edge)
+        return total
+
+    return log_psi
+
+
+def poisson_pairs(w: np.ndarray, shape: float, rate: float) -> LogPsi:
+    """One count x after the other, negative binomial each; without the factors 1/x!."""
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        k, r, total = shape, rate, 0.0
+        for x in across(w, left, right):
+            total += math.lgamma(k + x) - math.lgamma(k) + k * math.log(r / (r + 1)) - x * math.log(r + 1)
+            k, r = k + x, r + 1
+        return total
+
+    return log_psi
+
+
+def normal_pairs(w: np.ndarray, mean: float, pseudo_count: float, shape: float, rate: float) -> LogPsi:
+    """One value after the other, Student's t each."""
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        m, k, a, b, total = mean, pseudo_count, shape, rate, 0.0
+        for x in across(w, left, right):
+            scale = 2 * b * (k + 1) / k
+            total += math.lgamma(a + 0.5) - math.lgamma(a) - 0.5 * math.log(math.pi * scale)
+            total -= (a + 0.5) * math.log1p((x - m) ** 2 / scale)
+            b += k * (x - m) ** 2 / (2 * (k + 1))
+            m, k, a = (k * m + x) / (k + 1), k + 1, a + 0.5
+        return total
+
+    return log_psi

@@ -10,6 +10,9 @@ from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.models.dasgupta import Dasgupta
 from palmette.models.dirichlet_process import DirichletProcess
 from palmette.models.ginkgo import Ginkgo
+from palmette.models.normal_pairs import NormalPairs
+from palmette.models.poisson_pairs import PoissonPairs
+from palmette.models.random_graph import HierarchicalRandomGraph
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
 from palmette.models.sum_of_squares import SumOfSquares
@@ -28,9 +31,12 @@ __all__ = [
     "DirichletProcess",
     "FeatureModel",
     "Ginkgo",
+    "HierarchicalRandomGraph",
     "HierarchyModel",
     "Model",
+    "NormalPairs",
     "PartitionModel",
+    "PoissonPairs",
     "SeparableModel",
     "SplitFunction",
     "SplitModel",
