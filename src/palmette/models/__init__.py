@@ -12,6 +12,7 @@ from palmette.models.dirichlet_process import DirichletProcess
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.normal_pairs import NormalPairs
 from palmette.models.poisson_pairs import PoissonPairs
+from palmette.models.priors import BetaSplitting
 from palmette.models.random_graph import HierarchicalRandomGraph
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
@@ -19,8 +20,10 @@ from palmette.models.sum_of_squares import SumOfSquares
 from palmette.models.tempered import Tempered
 from palmette.models.uniform import Uniform
 from palmette.models.uniform_partitions import UniformPartitions
+from palmette.models.with_prior import PriorModel, with_prior
 
 __all__ = [
+    "BetaSplitting",
     "ClusterFunction",
     "ClusterModel",
     "CompiledSplitFunction",
@@ -37,6 +40,7 @@ __all__ = [
     "NormalPairs",
     "PartitionModel",
     "PoissonPairs",
+    "PriorModel",
     "SeparableModel",
     "SplitFunction",
     "SplitModel",
@@ -44,4 +48,5 @@ __all__ = [
     "Tempered",
     "Uniform",
     "UniformPartitions",
+    "with_prior",
 ]
