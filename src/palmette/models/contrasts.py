@@ -53,7 +53,7 @@ class Contrasts(SplitModel):
     large and many small, which is what clusters are; for a → ∞ all hierarchies are alike.
 
     `points` is (n, d). Unless given, a = 1/2 and b is a tenth of the mean square of an entry of a contrast,
-    SSE(X) / ((n − 1) d), so that units do not matter.
+    SSE(X) / ((n − 1) d), so that units do not matter; `palmette.evidence.maximise` finds better ones.
 
     Columns that never vary say nothing and are left out. Columns that hang together count as if they did not, which
     makes the posterior too sure: `dimension="effective"` puts (Σ λ)² / Σ λ² in place of d, λ being the eigenvalues of
