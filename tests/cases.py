@@ -9,7 +9,16 @@ import numpy as np
 from ginkgo_formulas import log_psi_of
 from hypothesis import strategies as st
 from numba import njit
-from oracle import Oracle, correlation, dasgupta, sum_of_squares
+from oracle import (
+    Oracle,
+    contrasts,
+    correlation,
+    dasgupta,
+    normal_pairs,
+    poisson_pairs,
+    random_graph,
+    sum_of_squares,
+)
 
 import palmette as pal
 from palmette.models import Model, SplitModel
@@ -61,9 +70,18 @@ def symmetric(draw: Any, n: int, entries: st.SearchStrategy[float]) -> np.ndarra
     return matrix + matrix.T
 
 
+def points(draw: Any, n: int) -> np.ndarray:
+    row = st.lists(st.sampled_from([0.0, 1.0, -3.0]) | st.floats(-5, 5), min_size=2, max_size=2)
+    return np.array(draw(st.lists(row, min_size=n, max_size=n)))
+
+
 @st.composite
-def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsgft", n: int | None = None) -> Case:
-    """kinds: u uniform, d Dasgupta, c correlation, s sums of squares, g Ginkgo, f split function, t a user's model."""
+def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcskhgft", n: int | None = None) -> Case:
+    """One of some kinds of model.
+
+    u uniform, d Dasgupta, c correlation, s sums of squares, k contrasts, h random graph, g Ginkgo, f split function, t
+    a user's model; if asked for, p counts of pairs and w similarities of pairs.
+    """
     n = draw(st.integers(1, max_leaves)) if n is None else n
     kind = draw(st.sampled_from(kinds))
     beta = draw(BETAS)
@@ -76,14 +94,34 @@ def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcsgft", n: int | None 
         w = symmetric(draw, n, WEIGHTS.map(lambda x: x - 1.0))
         return Case(pal.models.Correlation(w, beta), Oracle(n, correlation(w, beta)))
     if kind == "s":
-        row = st.lists(st.sampled_from([0.0, 1.0, -3.0]) | st.floats(-5, 5), min_size=2, max_size=2)
-        x = np.array(draw(st.lists(row, min_size=n, max_size=n)))
+        x = points(draw, n)
         return Case(pal.models.SumOfSquares(x, beta), Oracle(n, sum_of_squares(x, beta)))
+    if kind == "k":
+        x = points(draw, n)
+        a, b = draw(st.sampled_from([0.25, 1.0, 30.0])), draw(st.sampled_from([0.01, 1.0, 50.0]))
+        varying = x[:, (x != x[:1]).any(axis=0)]
+        return Case(pal.models.Contrasts(x, a, b), Oracle(n, contrasts(varying, a, b)))
+    if kind in "hpw":
+        return pair_case(draw, n, kind)
     if kind == "g":
         return ginkgo_case(draw, n)
     if kind == "f":
         return split_function_case(draw, n, beta)
     return tilted_case(draw, n)
+
+
+def pair_case(draw: Any, n: int, kind: str) -> Case:
+    """Values of pairs, some of them missing."""
+    entries = {"h": st.sampled_from([0.0, 1.0]), "p": st.integers(0, 9).map(float), "w": st.floats(-2, 2)}[kind]
+    w = symmetric(draw, n, entries | st.just(np.nan) if draw(st.booleans()) else entries)
+    np.fill_diagonal(w, 0.0)
+    one, two = draw(st.sampled_from([0.3, 1.0, 5.0])), draw(st.sampled_from([0.2, 1.0, 8.0]))
+    if kind == "h":
+        return Case(pal.models.HierarchicalRandomGraph(w, one, two), Oracle(n, random_graph(w, one, two)))
+    if kind == "p":
+        return Case(pal.models.PoissonPairs(w, one, two), Oracle(n, poisson_pairs(w, one, two)))
+    law = (0.3, 0.7, one, two)
+    return Case(pal.models.NormalPairs(w, *law), Oracle(n, normal_pairs(w, *law)))
 
 
 def split_function_case(draw: Any, n: int, beta: float) -> Case:

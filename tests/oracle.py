@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -118,9 +119,72 @@ def correlation(w: np.ndarray, beta: float) -> LogPsi:
     return lambda left, right: -beta * (pair_sum(plus, left, right) - pair_sum(minus, left) - pair_sum(minus, right))
 
 
-def sum_of_squares(x: np.ndarray, beta: float) -> LogPsi:
-    def sse(cluster: tuple[int, ...]) -> float:
-        rows = x[list(cluster)]
-        return float(((rows - rows.mean(axis=0)) ** 2).sum())
+def _sse(x: np.ndarray, cluster: tuple[int, ...]) -> float:
+    rows = x[list(cluster)]
+    return float(((rows - rows.mean(axis=0)) ** 2).sum())
 
-    return lambda left, right: -beta * (sse(left) + sse(right))
+
+def sum_of_squares(x: np.ndarray, beta: float) -> LogPsi:
+    return lambda left, right: -beta * (_sse(x, left) + _sse(x, right))
+
+
+def contrasts(x: np.ndarray, a: float, b: float) -> LogPsi:
+    """The log density of the contrast of a split: Student's t in d columns, from its definition."""
+    d = x.shape[1]
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        gap = x[list(left)].mean(axis=0) - x[list(right)].mean(axis=0)
+        squared = len(left) * len(right) / (len(left) + len(right)) * float(gap @ gap)
+        constant = math.lgamma(a + d / 2) - math.lgamma(a) - d / 2 * math.log(2 * math.pi * b)
+        return constant - (a + d / 2) * math.log1p(squared / (2 * b))
+
+    return log_psi
+
+
+def across(w: np.ndarray, left: tuple[int, ...], right: tuple[int, ...]) -> np.ndarray:
+    """The values that are known (not NaN) of the pairs that a split parts."""
+    values = w[np.ix_(left, right)].ravel()
+    return values[~np.isnan(values)]
+
+
+def random_graph(w: np.ndarray, a: float, b: float) -> LogPsi:
+    """One edge after the other: the chance of the next is (edges so far + a) / (pairs so far + a + b)."""
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        edges, total = 0, 0.0
+        for pairs, edge in enumerate(across(w, left, right)):
+            chance = (edges + a) / (pairs + a + b)
+            total += math.log(chance if edge else 1 - chance)
+            edges += int(edge)
+        return total
+
+    return log_psi
+
+
+def poisson_pairs(w: np.ndarray, shape: float, rate: float) -> LogPsi:
+    """One count x after the other, negative binomial each; without the factors 1/x!."""
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        k, r, total = shape, rate, 0.0
+        for x in across(w, left, right):
+            total += math.lgamma(k + x) - math.lgamma(k) + k * math.log(r / (r + 1)) - x * math.log(r + 1)
+            k, r = k + x, r + 1
+        return total
+
+    return log_psi
+
+
+def normal_pairs(w: np.ndarray, mean: float, pseudo_count: float, shape: float, rate: float) -> LogPsi:
+    """One value after the other, Student's t each."""
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        m, k, a, b, total = mean, pseudo_count, shape, rate, 0.0
+        for x in across(w, left, right):
+            scale = 2 * b * (k + 1) / k
+            total += math.lgamma(a + 0.5) - math.lgamma(a) - 0.5 * math.log(math.pi * scale)
+            total -= (a + 0.5) * math.log1p((x - m) ** 2 / scale)
+            b += k * (x - m) ** 2 / (2 * (k + 1))
+            m, k, a = (k * m + x) / (k + 1), k + 1, a + 0.5
+        return total
+
+    return log_psi

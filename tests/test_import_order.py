@@ -26,7 +26,7 @@ ORDER = [
     ["recursions", "regrafts"],
     ["passes"],
     ["posterior"],
-    ["temperature"],
+    ["temperature", "evidence"],
     ["sampling"],
     ["search"],
     ["similarity", "evaluate", "datasets", "ultrametric"],

@@ -46,6 +46,8 @@ class Model:
     may_forbid: ClassVar[bool] = True
     #: Whether log ψ is known for every split or cluster, and not only for those of one trellis.
     knows_all: ClassVar[bool] = True
+    #: What is added to log Z to give the log evidence, if ψ is a probability of data up to this constant.
+    log_evidence_offset: float | None = None
 
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
         self._n_leaves = check_leaf_count(n_leaves)

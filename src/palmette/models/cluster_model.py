@@ -33,8 +33,6 @@ class PartitionModel(Model):
     """
 
     clusterings = "partitions"
-    #: What is added to log Z to give the log evidence, if log ψ is a probability of data up to this constant.
-    log_evidence_offset: float | None = None
 
     def log_potential(self, partition: Partition) -> float:
         """Σ log ψ over the clusters of a partition on the same labels (any number of leaves)."""

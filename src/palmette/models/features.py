@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from palmette.models.split_model import SplitModel
 
 __all__ = [
+    "MOST_FEATURES",
     "describe_into",
     "feature_loader",
     "feature_log_psi",
@@ -44,14 +45,15 @@ _LOADERS = [
     inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i])),
     inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i], f[7, i])),
 ]
+MOST_FEATURES = len(_LOADERS)
 for _k, _loader in enumerate(_LOADERS):  # the name is what the disk cache tells them apart by
     _loader.py_func.__qualname__ = f"load_{_k + 1}_features"
 
 
 def feature_loader(n_features: int) -> Any:
     """The compiled function (table, i) → the k features of cluster i as a tuple, which LLVM keeps in registers."""
-    if not isinstance(n_features, int) or not 1 <= n_features <= len(_LOADERS):
-        raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {len(_LOADERS)} features")
+    if not isinstance(n_features, int) or not 1 <= n_features <= MOST_FEATURES:
+        raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {MOST_FEATURES} features")
     return _LOADERS[n_features - 1]
 
 

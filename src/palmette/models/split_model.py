@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +17,7 @@ from palmette.models.evaluate import hierarchy_log_potential, pair_log_potential
 from palmette.models.features import feature_log_psi, size_features
 from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
 from palmette.threads import Workers
+from palmette.trellis.counting import log_hierarchies
 
 if TYPE_CHECKING:
     from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -45,6 +47,19 @@ class HierarchyModel(Model):
     clusterings = "hierarchies"
     #: Whether it is a `SeparableModel`, whose recursions over all clusters are sums of products.
     is_separable: ClassVar[bool] = False
+    #: What is added to a log potential to give the log density of the data given the hierarchy, if ψ is no cost.
+    log_density_offset: float | None = None
+
+    @property
+    def log_evidence_offset(self) -> float | None:  # type: ignore[override]
+        """What is added to log Z to give log p(data), all (2n − 3)!! hierarchies being alike beforehand; or None."""
+        given = self.log_density_offset
+        return None if given is None else given - log_hierarchies(self.n_leaves)
+
+    @property
+    def predictions(self) -> SplitModel | None:
+        """What a pair of leaves that a split parts is expected to be, in the place of log ψ; None: nothing is known."""
+        return None
 
     def log_potential(self, hierarchy: Hierarchy) -> float:
         """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
@@ -104,8 +119,11 @@ class SplitModel(FeatureModel, HierarchyModel):
         what a merge brings to a forest of `search.beam`, `score` unless you say otherwise, and what the forest is then
         worth, the sum of what its merges brought unless you say otherwise; see `palmette.models.outlook`. The beam
         scores of a hierarchy add up to its log potential, up to a constant.
+    ``prediction(theta, parent, left, right)``
+        what a pair of leaves across the split is expected to be, for `link_probabilities` of a posterior; nothing
+        unless you say otherwise.
 
-    The last four are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last five are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -116,12 +134,14 @@ class SplitModel(FeatureModel, HierarchyModel):
         "bound": "theta, n, members, additive, pairwise",
         "beam_score": "theta, parent, left, right",
         "beam_outlook": "theta, m, sizes, cross, gain, out",
+        "prediction": "theta, parent, left, right",
     }
 
     merge_score: ClassVar[Any] = None
     bound: ClassVar[Any] = None
     beam_score: ClassVar[Any] = None
     beam_outlook: ClassVar[Any] = None
+    prediction: ClassVar[Any] = None
 
     @property
     def never_gains(self) -> bool:
@@ -131,7 +151,7 @@ class SplitModel(FeatureModel, HierarchyModel):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if {"features", "score", "bound"} & vars(cls).keys():
-            for name in ("bound", "never_gains", "beam_score", "beam_outlook"):
+            for name in ("bound", "never_gains", "beam_score", "beam_outlook", "prediction"):
                 if name not in vars(cls):  # what held for another log ψ need not hold for this one
                     setattr(cls, name, vars(SplitModel)[name])
 
@@ -139,6 +159,22 @@ class SplitModel(FeatureModel, HierarchyModel):
     def compiled_merge_score(self) -> Any:
         """`merge_score`, or `score` if there is none, for `search.greedy`."""
         return self.score if self.merge_score is None else self.merge_score
+
+    @property
+    def predictions(self) -> SplitModel | None:
+        """`prediction` in the place of `score`."""
+        if self.prediction is None:
+            return None
+        made = object.__new__(_predicting(type(self)))  # type: ignore[arg-type]  # a class can be hashed
+        FeatureModel.__init__(
+            made,
+            self.n_leaves,
+            theta=self.theta,
+            additive=self.additive,
+            pairwise=list(self.pairwise),
+            labels=self.labels,
+        )
+        return made
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
         return hierarchy_log_potential(self, hierarchy)
@@ -161,6 +197,12 @@ class SplitModel(FeatureModel, HierarchyModel):
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """The features of all 2^n clusters, and the compiled score of a split."""
         return Potentials(feature_log_psi(self), (self.theta, feature_table(self, workers, self.n_features)))
+
+
+@functools.cache
+def _predicting(base: type[SplitModel]) -> type[SplitModel]:
+    names = {"n_features": base.n_features, "features": staticmethod(base.features)}
+    return type(f"{base.__name__}Predictions", (SplitModel,), {**names, "score": staticmethod(base.prediction)})
 
 
 @inline

@@ -22,6 +22,10 @@ __all__ = ["Posterior"]
 
 # Two log potentials nearer than this (relative to their size) are the same number summed in another order.
 _SAME = 1e-11
+_WITH_EVIDENCE = {
+    "hierarchies": "Contrasts, HierarchicalRandomGraph, PoissonPairs and NormalPairs",
+    "partitions": "Dirichlet processes",
+}
 
 
 class _Passes(Protocol):
@@ -104,6 +108,20 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
     @abstractmethod
     def log_partition(self) -> float:
         """log Z."""
+
+    @property
+    def log_evidence(self) -> float:
+        """log p(data): log Z and what the model says is to be added. On a sparse trellis, and under conditions, less.
+
+        It is then that of the data and of a clustering which is in the trellis and meets the conditions.
+        """
+        offset = self._model.log_evidence_offset
+        if offset is None:
+            raise TypeError(
+                f"{type(self._model).__name__} gives no probability of data, so there is no evidence; log_partition is "
+                f"log Z. Those with an evidence are {_WITH_EVIDENCE[self._model.clusterings]}"
+            )
+        return self.log_partition + float(offset)
 
     @abstractmethod
     def log_potential(self, x: Clustering, /) -> float:

@@ -18,6 +18,7 @@ from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.models.tempered import Tempered
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
+from palmette.passes.hierarchies.parting import expected_at_parting
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
@@ -198,6 +199,20 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         below_root = self._outside.copy()
         below_root[self.passes.root] = 0.0
         return self.passes.pair_sums(below_root)
+
+    def link_probabilities(self) -> Floats:
+        """(n, n): the probability that i and j are joined, given what is known of all pairs; 0 on the diagonal.
+
+        E over hierarchies of (E + a)/(N + a + b) at the split that parts the two, for a `HierarchicalRandomGraph`: the
+        posterior predictive of a missing pair. For counts and similarities it is the expected value of the pair.
+        """
+        values = self._model.predictions
+        if values is None:
+            raise TypeError(
+                f"{type(self._model).__name__} does not say what a pair of leaves is expected to be; "
+                "HierarchicalRandomGraph, PoissonPairs and NormalPairs do"
+            )
+        return expected_at_parting(self.passes, self._possible, self._outside, values)
 
     # Other posteriors.
 

@@ -70,17 +70,6 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         """log Z = log Σ_π Π ψ(C); −inf if every partition is impossible."""
         return self.passes.log_partition(self._inside)
 
-    @property
-    def log_evidence(self) -> float:
-        """The log probability of the data under a Dirichlet process: log Z + log Γ(α) − log Γ(α + n)."""
-        offset = self._model.log_evidence_offset
-        if offset is None:
-            raise TypeError(
-                f"{type(self._model).__name__} gives no probability of data, so there is no evidence; "
-                f"log_partition is log Z. A DirichletProcess has an evidence"
-            )
-        return self.log_partition + float(offset)
-
     # Partitions.
 
     def map(self) -> Partition:

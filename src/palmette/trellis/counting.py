@@ -10,6 +10,7 @@ __all__ = [
     "double_factorial",
     "exact_count",
     "from_remainders",
+    "log_hierarchies",
     "moduli_for",
     "n_splits",
     "stirling_numbers",
@@ -34,6 +35,15 @@ def double_factorial(n: int) -> int:
     105
     """
     return math.prod(range(n, 0, -2))
+
+
+def log_hierarchies(n: int) -> float:
+    """log (2n − 3)!!: of the number of binary hierarchies over n leaves.
+
+    >>> round(math.exp(log_hierarchies(5)), 9)
+    105.0
+    """
+    return math.lgamma(2 * n - 1) - (n - 1) * math.log(2.0) - math.lgamma(n)
 
 
 def bell_number(n: int) -> int:

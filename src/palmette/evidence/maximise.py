@@ -1,0 +1,133 @@
+"""The parameters of a family of models under which the data are most probable."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from palmette.array_types import Floats
+from palmette.checks import check_integer, check_positive
+from palmette.evidence.climbing import Summit, climb
+from palmette.models.base import Model, require_model
+from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.trellis import SomeTrellis
+
+__all__ = ["Optimum", "maximise"]
+
+_FACTOR = 100.0  # how far parameters may go from where they start, unless said otherwise
+_EDGE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Where the evidence is largest, and how sharply."""
+
+    model: Model
+    """The model with these parameters."""
+    values: Mapping[str, float]
+    """The parameters."""
+    log_evidence: float
+    """log p(data) there."""
+    curvature: Floats
+    """(k, k): −∂² log evidence / ∂ log θ_i ∂ log θ_j, in the order of `values`."""
+    at_boundary: tuple[str, ...]
+    """The parameters that would go further if they could."""
+    n_posteriors: int
+    """How many posteriors it took."""
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The standard deviation of the logarithm of each parameter, if its posterior is about normal; inf if flat."""
+        inner = [i for i, name in enumerate(self.values) if name not in self.at_boundary]
+        block = self.curvature[np.ix_(inner, inner)]
+        is_peak = len(inner) > 0 and bool(np.linalg.eigvalsh(block).min() > 0.0)
+        spread = np.sqrt(np.diag(np.linalg.inv(block))) if is_peak else np.full(len(inner), math.inf)
+        known = dict(zip(inner, spread.tolist(), strict=True))
+        return {name: known.get(i, math.inf) for i, name in enumerate(self.values)}
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
+        edge = f", at the boundary: {', '.join(self.at_boundary)}" if self.at_boundary else ""
+        return f"Optimum({words}, log_evidence={self.log_evidence:.4f}, n_posteriors={self.n_posteriors}{edge})"
+
+
+def maximise(
+    family: Callable[..., Model],
+    /,
+    *,
+    within: Mapping[str, tuple[float, float]] | None = None,
+    tolerance: float = 0.02,
+    most: int = 100,
+    trellis: SomeTrellis | None = None,
+    **start: float,
+) -> Optimum:
+    """argmax over θ of log p(data | θ), for a family that makes a model of parameters: ``family(**θ)``.
+
+    All parameters are positive numbers, and are looked for by their logarithms, from `start` on and up to a hundred
+    times more or less, or `within` two ends each. (A parameter that may be negative can be written as a positive one
+    and a constant.) Quadratics are fitted to what is known, so two parameters take fifteen to thirty posteriors; it
+    ends where less than `tolerance` nats seem to be left to gain, or after about `most`. The maximum is a local one. A
+    warning says if it lies at a boundary: for `Contrasts` and a large `a`, that all variances are alike and nothing is
+    supported.
+
+    >>> import functools, palmette as pal
+    >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
+    >>> pal.evidence.maximise(functools.partial(pal.models.Contrasts, x), a=0.5, b=0.1)
+    Optimum(a=0.2847, b=0.006928, log_evidence=-22.2593, n_posteriors=14)
+    """
+    if not start:
+        raise ValueError("no parameter was given to begin with; name them with a value each, such as a=1.0, b=0.1")
+    names = list(start)
+    begin = np.log([check_positive(name, start[name]) for name in names])
+    low, high = _ends(names, begin, within or {})
+    check_positive("tolerance", tolerance)
+
+    def log_evidence(x: Floats) -> float:
+        return _posterior(family(**_values(names, x)), trellis).log_evidence
+
+    summit = climb(
+        log_evidence, np.clip(begin, low, high), low, high, tolerance=tolerance, most=check_integer("most", most, 1)
+    )
+    edges = _edges(names, summit, low, high)
+    if edges:
+        warnings.warn(
+            f"the evidence still grows where {' and '.join(edges)} cannot go further; widen `within`, or take "
+            "it that this end is what the data want",
+            stacklevel=2,
+        )
+    values = _values(names, summit.x)
+    return Optimum(family(**values), values, summit.value, -summit.hessian, edges, summit.n_values)
+
+
+def _values(names: list[str], x: Floats) -> dict[str, float]:
+    return dict(zip(names, np.exp(x).tolist(), strict=True))
+
+
+def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, float]]) -> tuple[Floats, Floats]:
+    unknown = sorted(set(within) - set(names))
+    if unknown:
+        raise ValueError(f"within speaks of {unknown[0]!r}; the parameters are {', '.join(map(repr, names))}")
+    low, high = begin - math.log(_FACTOR), begin + math.log(_FACTOR)
+    for name, ends in within.items():
+        i = names.index(name)
+        low[i], high[i] = (math.log(check_positive(f"an end of {name}", end)) for end in ends)
+        if not low[i] < high[i]:
+            raise ValueError(f"within has {ends} for {name}; give the lower end first, and a larger one")
+    return low, high
+
+
+def _edges(names: list[str], summit: Summit, low: Floats, high: Floats) -> tuple[str, ...]:
+    is_edge = (summit.x < low + _EDGE) | (summit.x > high - _EDGE)
+    return tuple(name for name, edge in zip(names, is_edge.tolist(), strict=True) if edge)
+
+
+def _posterior(model: Model, trellis: Any) -> HierarchyPosterior | PartitionPosterior:
+    require_model(model, wanted="a model, such as palmette.models.Contrasts(points), from the family")
+    kind = HierarchyPosterior if model.clusterings == "hierarchies" else PartitionPosterior
+    made: HierarchyPosterior | PartitionPosterior = kind(model, trellis=trellis, progress=False)  # type: ignore[arg-type]
+    return made

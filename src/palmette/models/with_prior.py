@@ -1,0 +1,174 @@
+"""A model and a prior on the shape of the hierarchy, as one model.
+
+The prior adds h(|P|) to log ψ. In a separable model that is part of a(P), so it stays one. Others have one more
+feature, which the score adds; and what can only be asked is asked, and then h is added.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, cast
+
+import numpy as np
+
+from palmette._jit import inline, specialise_inline
+from palmette.array_types import Floats
+from palmette.hierarchy import Hierarchy
+from palmette.models.base import FeatureModel, Model
+from palmette.models.features import MOST_FEATURES
+from palmette.models.priors import BetaSplitting, Prior, check_prior
+from palmette.models.split_model import HierarchyModel, MaskList, SeparableModel, SplitModel, require_binary
+from palmette.trellis.hierarchies.sparse import SparseTrellis
+
+__all__ = ["PriorModel", "with_prior"]
+
+features: Any = None  # a model's, put in by `specialise_inline`
+score: Any = None
+shorten: Any = None
+
+
+class PriorModel(HierarchyModel):
+    """log ψ(L, R) + h(|L ∪ R|) for the log ψ of a model: what `with_prior` makes."""
+
+    #: The model without the prior.
+    model: HierarchyModel
+    #: The law of shapes.
+    prior: BetaSplitting
+
+    @property
+    def log_evidence_offset(self) -> float | None:  # type: ignore[override]
+        """What is added to log Z to give log p(data) under the prior; None if the model is no likelihood."""
+        given = self.model.log_density_offset
+        return None if given is None else given + self.prior.law(self.n_leaves).log_constant
+
+    @property
+    def predictions(self) -> SplitModel | None:
+        """Those of the model: given a hierarchy, its prior says nothing more."""
+        return self.model.predictions
+
+    def log_prior(self, hierarchy: Hierarchy) -> float:
+        """log p(H) of a binary hierarchy on the same labels, before the data are seen."""
+        sizes = np.diff(require_binary(hierarchy).aligned_to(self.labels).intervals)[self.n_leaves :, 0]
+        h, log_constant = self.prior.law(self.n_leaves)
+        return min(float(h[sizes].sum()) + log_constant, 0.0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return with_prior, (self.model, self.prior)
+
+    def __repr__(self) -> str:
+        return f"with_prior({self.model!r}, {self.prior!r})"
+
+
+class _AskedPrior(PriorModel):
+    # A model that can only be asked for log ψ.
+
+    def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
+        sizes = [int(one).bit_count() + int(two).bit_count() for one, two in zip(left, right, strict=True)]
+        return self.model.log_potentials(left, right) + self.prior.law(self.n_leaves).h[sizes]
+
+    def split_log_potentials(self, trellis: SparseTrellis) -> Floats:
+        h = self.prior.law(self.n_leaves).h
+        return self.model.split_log_potentials(trellis) + h[trellis.sizes[trellis.parent]]
+
+
+# θ of a compiled one: that of the model, h, and how many of these there are.
+
+
+def _separable_features(theta, n, size, sums, pairs, out):
+    count = int(theta[-1])
+    own = theta.size - 1 - count
+    features(theta[:own], n, size, sums, pairs, out)
+    out[0] += theta[own + size] if size < count else np.nan
+
+
+def _features(theta, n, size, sums, pairs, out):
+    count, k = int(theta[-1]), out.size - 1
+    own = theta.size - 1 - count
+    features(theta[:own], n, size, sums, pairs, out[:k])
+    out[k] = theta[own + size] if size < count else np.nan
+
+
+def _score(theta, parent, left, right):
+    own = theta.size - 1 - int(theta[-1])
+    return score(theta[:own], shorten(parent), shorten(left), shorten(right)) + parent[-1]
+
+
+def _same_score(theta, parent, left, right):
+    # What is no log ψ does not change.
+    own = theta.size - 1 - int(theta[-1])
+    return score(theta[:own], shorten(parent), shorten(left), shorten(right))
+
+
+@inline
+def _shorten(features):
+    return features[:-1]
+
+
+@inline
+def _whole(features):
+    return features
+
+
+@functools.cache
+def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: Any) -> type[PriorModel]:
+    # The class of models with these functions, whose kernels are then compiled once; no score: separable.
+    is_separable = score is None
+    given = {"shorten": _whole if is_separable else _shorten}
+    template = _separable_features if is_separable else _features
+    names = {
+        "__doc__": PriorModel.__doc__,
+        "n_features": n_features if is_separable else n_features + 1,
+        "features": staticmethod(specialise_inline(template, features=features)),
+    }
+    if not is_separable:
+        names["score"] = staticmethod(specialise_inline(_score, score=score, **given))
+    if merge_score is not None:
+        names["merge_score"] = staticmethod(specialise_inline(_same_score, score=merge_score, **given))
+    return type(name, (PriorModel, SeparableModel if is_separable else SplitModel), names)
+
+
+def _compiled(model: SplitModel, law_h: Floats) -> PriorModel:
+    score = None if isinstance(model, SeparableModel) else model.score
+    if score is not None and model.n_features == MOST_FEATURES:
+        raise ValueError(f"{model!r} has {MOST_FEATURES} features already, and a prior needs one more")
+    made = object.__new__(_kind(type(model).__name__, model.n_features, model.features, score, model.merge_score))
+    FeatureModel.__init__(
+        cast(FeatureModel, made),
+        model.n_leaves,
+        theta=np.concatenate([model.theta, law_h, [len(law_h)]]),
+        additive=model.additive,
+        pairwise=list(model.pairwise),
+        labels=model.labels,
+    )
+    return made
+
+
+def with_prior(model: HierarchyModel, prior: Prior) -> HierarchyModel:
+    """log ψ(L, R) + h(|L ∪ R|): the same model, for hierarchies that are not alike before the data are seen.
+
+    `prior` is "uniform", "yule" or a `BetaSplitting`. `log_evidence` of the posterior is then under this prior, if the
+    model has one. Any model of hierarchies can be given, and separable ones stay as fast as they are. A cost with a
+    prior has no temperature that could be set any more: β would have to leave the prior alone. Set it before.
+
+    >>> import palmette as pal
+    >>> x = [[0.0], [1.0], [3.0], [4.2], [8.0]]
+    >>> for prior in ("uniform", "yule", pal.models.BetaSplitting(10.0)):
+    ...     post = pal.HierarchyPosterior(pal.models.with_prior(pal.models.Contrasts(x), prior))
+    ...     print(f"{post.log_evidence:.4f} {post.cluster_probability([0, 1]):.4f}")
+    -11.2670 0.2793
+    -11.3052 0.2978
+    -11.3259 0.3080
+    """
+    if not isinstance(model, HierarchyModel):
+        raise TypeError(f"expected a model of hierarchies, such as palmette.models.Contrasts, not {model!r}")
+    chosen = check_prior(prior)
+    base = model.model if isinstance(model, PriorModel) else model
+    if prior == "uniform":
+        return base
+    if isinstance(base, SplitModel):
+        made = _compiled(base, chosen.law(base.n_leaves).h)
+    else:
+        made = object.__new__(_AskedPrior)
+        Model.__init__(made, base.n_leaves, base.labels)
+    vars(made).update(model=base, prior=chosen, may_forbid=base.may_forbid, knows_all=base.knows_all)
+    return made
