@@ -61,18 +61,36 @@ class BetaSplitting:
         """The law for n leaves; O(n²)."""
         return _law(float(self.beta), n)
 
+    def size_probabilities(self, m: int) -> Floats:
+        """(m − 1,): the chance that one part of a cluster of m leaves, told by a coin, has 1, 2, …, m − 1 of them.
+
+        >>> BetaSplitting(0.0).size_probabilities(4)
+        array([0.33333333, 0.33333333, 0.33333333])
+        """
+        logs = _log_sizes(_log_weights(float(self.beta), m), m)
+        return np.exp(logs - logsumexp(logs))  # type: ignore[no-any-return]
+
+
+def _log_weights(beta: float, n: int) -> Floats:
+    # g: log Γ(beta + i + 1) but for factors c^i, which each split takes back. Products of 1 + j/(beta + 2) are left.
+    g = np.zeros(n + 1)
+    g[2:] = np.cumsum(np.log1p(np.arange(n - 1) / (beta + 2.0)))
+    return g
+
+
+def _log_sizes(g: Floats, m: int) -> Floats:
+    # log of (m choose i) exp(g(i) + g(m − i)), but for m!, for all i.
+    i = np.arange(1, m)
+    one = g[i] - gammaln(i + 1.0)
+    return one + one[::-1]  # type: ignore[no-any-return]
+
 
 @functools.cache
 def _law(beta: float, n: int) -> SizeLaw:
-    # Γ(beta + i + 1) but for factors c^i, which each split takes back: what is left are products of 1 + j/(beta + 2).
-    g = np.zeros(n + 1)
-    g[2:] = np.cumsum(np.log1p(np.arange(n - 1) / (beta + 2.0)))
-    log_factorials = gammaln(np.arange(n + 1) + 1.0)
+    g = _log_weights(beta, n)
     h = np.zeros(n + 1)
     for m in range(2, n + 1):
-        i = np.arange(1, m)
-        ordered = logsumexp(g[i] + g[m - i] - log_factorials[i] - log_factorials[m - i])
-        h[m] = math.log(2.0) - log_factorials[m] - ordered + g[m]
+        h[m] = math.log(2.0) - math.lgamma(m + 1.0) - logsumexp(_log_sizes(g, m)) + g[m]
     return SizeLaw(read_only(h), -float(g[n]))
 
 

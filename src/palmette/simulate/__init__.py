@@ -2,5 +2,18 @@
 
 from palmette.simulate.coalescent import CoalescentDraw, coalescent
 from palmette.simulate.ginkgo import GinkgoJets, Jet, ginkgo
+from palmette.simulate.splits import SplitDraw, contrasts, normal_pairs, poisson_pairs, random_graph, random_hierarchy
 
-__all__ = ["CoalescentDraw", "GinkgoJets", "Jet", "coalescent", "ginkgo"]
+__all__ = [
+    "CoalescentDraw",
+    "GinkgoJets",
+    "Jet",
+    "SplitDraw",
+    "coalescent",
+    "contrasts",
+    "ginkgo",
+    "normal_pairs",
+    "poisson_pairs",
+    "random_graph",
+    "random_hierarchy",
+]
