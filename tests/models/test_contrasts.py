@@ -86,6 +86,17 @@ def test_costs_have_no_evidence():
             _ = HierarchyPosterior(model).log_evidence
 
 
+def test_another_score_is_not_taken_for_a_density():
+    class Doubled(Contrasts):
+        """Whose log ψ is no log density any more."""
+
+        @staticmethod
+        def score(theta, parent, left, right):
+            return 2.0 * theta[0]
+
+    assert Doubled(GROUPS).log_evidence_offset is None
+
+
 def answers(x, **options):
     return HierarchyPosterior(Contrasts(x, **options)).cluster_probability_array()
 

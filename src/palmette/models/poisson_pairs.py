@@ -79,7 +79,7 @@ class PoissonPairs(SplitModel):
         self._shape = check_positive("shape", shape)
         mean = float(listed.mean()) if listed.any() else 1.0
         self._rate = self._shape / mean if rate is None else check_positive("rate", rate)
-        self.log_density_offset = -float(gammaln(listed + 1.0).sum())
+        self._log_factorials = float(gammaln(listed + 1.0).sum())
         pairwise = [data.values, *data.n_known]
         theta = self._law(len(data.values), float(listed.sum()))
         super().__init__(len(data.values), theta=theta, pairwise=pairwise, labels=data.labels)
@@ -90,6 +90,11 @@ class PoissonPairs(SplitModel):
         logs = np.log(np.arange(most_across(n) + 1) + rate)
         log_gammas = gammaln(np.arange(min(total + 1, _TABULATED)) + shape)
         return np.concatenate([[shape, rate, constant, len(logs), len(log_gammas)], logs, log_gammas])
+
+    @property
+    def log_density_offset(self) -> float:  # type: ignore[override]
+        """−Σ log x! over the known pairs."""
+        return -self._log_factorials
 
     @property
     def shape(self) -> float:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary"]
 
+# What held for one log ψ need not hold for another.
+_NOT_INHERITED = ("bound", "never_gains", "beam_score", "beam_outlook", "prediction", "log_density_offset")
+
 MaskList = Ints | Sequence[int]  # clusters as bit masks, which may be longer than 64 bits
 
 
@@ -122,8 +125,11 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``prediction(theta, parent, left, right)``
         what a pair of leaves across the split is expected to be, for `link_probabilities` of a posterior; nothing
         unless you say otherwise.
+    ``log_density_offset``
+        what is added to a log potential to give the log probability (density) of the data given the hierarchy, if it is
+        one; None unless you say otherwise. The posterior has a `log_evidence` then.
 
-    The last five are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last six are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -142,6 +148,7 @@ class SplitModel(FeatureModel, HierarchyModel):
     beam_score: ClassVar[Any] = None
     beam_outlook: ClassVar[Any] = None
     prediction: ClassVar[Any] = None
+    log_density_offset: float | None = None
 
     @property
     def never_gains(self) -> bool:
@@ -151,8 +158,8 @@ class SplitModel(FeatureModel, HierarchyModel):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if {"features", "score", "bound"} & vars(cls).keys():
-            for name in ("bound", "never_gains", "beam_score", "beam_outlook", "prediction"):
-                if name not in vars(cls):  # what held for another log ψ need not hold for this one
+            for name in _NOT_INHERITED:
+                if name not in vars(cls):
                     setattr(cls, name, vars(SplitModel)[name])
 
     @property
