@@ -70,10 +70,10 @@ def maximise(
 
     All parameters are positive numbers, and are looked for by their logarithms, from `start` on and up to a hundred
     times more or less, or `within` two ends each. (A parameter that may be negative can be written as a positive one
-    and a constant.) Quadratics are fitted to what is known, so two parameters take fifteen to thirty posteriors; it
-    ends where less than `tolerance` nats seem to be left to gain, or after about `most`. The maximum is a local one. A
-    warning says if it lies at a boundary: for `Contrasts` and a large `a`, that all variances are alike and nothing is
-    supported.
+    and a constant.) Quadratics are fitted to what is known, so two parameters take about twenty posteriors, and up to
+    forty along a flat ridge; it ends where less than `tolerance` nats seem to be left to gain, or soon after `most`
+    posteriors. The maximum is a local one. A warning says if it lies at a boundary: for `Contrasts` and a large `a`,
+    that all variances are alike and nothing is supported.
 
     >>> import functools, palmette as pal
     >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
