@@ -36,6 +36,7 @@ _INVERSES, _LOGS = 1 / _CENTRES, np.log(_CENTRES)
 _LOG_2 = math.log(2)
 
 _HARMLESS = 82 * _LOG_2  # 2^29 terms, each smaller by this than the largest, are less than 2^-53 of the sum
+_LAST = 1e-15  # of a number so large that it does not feel the former: the largest must count
 
 
 @intrinsic
@@ -156,7 +157,9 @@ def accumulate(values, count, top, reference, total):
         total *= math.exp(reference - top)
         reference = top
     if reference > -np.inf:
-        total += add_exponentials(values, _kept(values, count, reference - _HARMLESS), reference)
+        total += add_exponentials(
+            values, _kept(values, count, reference - _HARMLESS - _LAST * abs(reference)), reference
+        )
     else:
         for j in range(count):  # NaN is not larger than anything, and must not get lost
             if values[j] != values[j]:

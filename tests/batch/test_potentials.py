@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from palmette import batch, simulate
 from palmette.jets import Jets, infer
 from palmette.models import Ginkgo, Uniform
-from palmette.sampling.starts import any_hierarchy
+from palmette.sampling.anywhere import any_hierarchy
 
 same_kind = st.sampled_from("dc").flatmap(lambda kind: st.lists(cases(6, kind), min_size=1, max_size=5))
 

@@ -329,5 +329,5 @@ def test_the_evidence_of_a_dirichlet_process_sums_over_all_partitions_under_its_
 
 
 def test_only_a_dirichlet_process_has_an_evidence():
-    with pytest.raises((AttributeError, TypeError), match="DirichletProcess"):
+    with pytest.raises((AttributeError, TypeError), match="Dirichlet process"):
         _ = PartitionPosterior(UniformPartitions(3)).log_evidence

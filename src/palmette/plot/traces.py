@@ -32,7 +32,7 @@ def traces(post: Any, *, ax: Axes | None = None) -> Axes:
     >>> model = pal.models.SumOfSquares(np.arange(12.0)[:, None] ** 1.5)
     >>> ax = traces(pal.sampling.sample_hierarchies(model, seconds=None, sweeps=400))
     >>> ax.get_xlabel(), ax.get_title(loc="left").split(":")[0]
-    ('sweeps', 'chains agree')
+    ('sweeps', 'converged')
     """
     require_chains(post, "log_potentials", "verdict", "sweeps_per_draw")
     values = np.asarray(post.log_potentials, dtype=np.float64)

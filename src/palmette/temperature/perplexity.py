@@ -31,7 +31,7 @@ def at_perplexity(
     one the entropy is that over its hierarchies. It takes four to seven exact posteriors. ValueError says what is
     reachable if `perplexity` is not.
 
-    >>> import palmette as pal
+    >>> import math, palmette as pal
     >>> data = pal.datasets.load_numerals()
     >>> model = pal.temperature.at_perplexity(pal.models.Dasgupta(data.similarity, labels=data.labels), 100)
     >>> round(model.beta, 3), round(math.exp(pal.HierarchyPosterior(model).entropy), 2)

@@ -173,7 +173,7 @@ class Scan:
         )
 
     def betas(self) -> list[float]:
-        """From where nearly all clusterings count to where nearly only the best do, in equal ratios."""
+        """From where nearly all clusterings count to where nearly only the best do, in equal ratios; with β, if near."""
         # There a typical clustering is less probable than the best one by a factor of e.
         low = high = math.exp(-self._landscape.log_scale) / self._landscape.shape
         while math.log(self.count) - self.row(low).entropy > 0.03 * math.log(self.count) + 0.01:
@@ -182,6 +182,9 @@ class Scan:
             high *= 2.0
         if low == high:
             low, high = low / 10, high * 10
+        own = self._model.beta
+        if low / _STEP <= own <= high * _STEP:  # people look for where they stand
+            low, high = min(low, own / 1.5), max(high, own * 1.5)
         return [float(beta) for beta in np.geomspace(low, high, _POINTS)]
 
 

@@ -151,13 +151,13 @@ def _seek(logs, maxima, T, rest, within, references, totals, cut, tile):
 def seek_level(logs, maxima, slope, a, allowed, k, tops, left, first, last, within, splits, Z):
     """Z of the P of k leaves and a top among tops[first:last] that `sum_level` has left, starting from its splits."""
     references, totals, tile = np.empty(SEGMENT), np.empty(SEGMENT), np.empty(16)
-    cut = (52 + k) * _LOG_2
     for t in range(first, last):
         if left[t] == 0:
             continue
         T = np.uint64(tops[t])
         rest = k - size_of(T)
         masks = within.masks[within.mask_begins[rest] : within.mask_begins[rest + 1]]
+        largest_of_all = 0.0
         for i in range(masks.size):
             m = masks[i]
             P = T * _SEGMENT + m
@@ -167,6 +167,9 @@ def seek_level(logs, maxima, slope, a, allowed, k, tops, left, first, last, with
                 x = logs[L] + logs[P ^ L]
                 if left[t] == masks.size or not x - slope * k >= LEAST_LOG_SUM:
                     references[m] = x
+                    largest_of_all = max(largest_of_all, abs(x)) if x > -np.inf else largest_of_all
+        # Numbers may be so large that they do not feel the rest; but the largest must count.
+        cut = (52 + k) * _LOG_2 + 1e-15 * largest_of_all
         _seek(logs, maxima, T, rest, within, references, totals, cut, tile)
         for i in range(masks.size):
             m = masks[i]
