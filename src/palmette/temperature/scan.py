@@ -173,7 +173,7 @@ class Scan:
         )
 
     def betas(self) -> list[float]:
-        """From where nearly all clusterings count to where nearly only the best do, in equal ratios; with β, if near."""
+        """From where nearly all clusterings count to where nearly only the best do, in equal ratios, with β if near."""
         # There a typical clustering is less probable than the best one by a factor of e.
         low = high = math.exp(-self._landscape.log_scale) / self._landscape.shape
         while math.log(self.count) - self.row(low).entropy > 0.03 * math.log(self.count) + 0.01:
