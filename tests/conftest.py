@@ -10,19 +10,27 @@ from hypothesis import HealthCheck, settings
 # of all the time.
 gc.set_threshold(100_000, 20, 100)
 
-settings.register_profile(
-    "fixed",
-    deadline=None,
-    derandomize=True,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+# Half of the usual examples, so that `make test` is over in time; `make test-all` tries all of them.
+for name, examples in (("fixed", 50), ("all", 100)):
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=True,
+        print_blob=True,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
 settings.load_profile("fixed")
 
 
 def pytest_addoption(parser):
     choices = ("none", "sample", "all")
     parser.addoption("--slow", choices=choices, default="sample", help="which of the slow tests to run")
+
+
+def pytest_configure(config):
+    if config.getoption("slow") == "all":
+        settings.load_profile("all")
 
 
 @pytest.hookimpl(wrapper=True)
