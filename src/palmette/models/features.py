@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_FEATURES",
+    "all_but_the_last",
     "describe_into",
     "feature_loader",
     "feature_log_psi",
@@ -48,6 +49,12 @@ _LOADERS = [
 MOST_FEATURES = len(_LOADERS)
 for _k, _loader in enumerate(_LOADERS):  # the name is what the disk cache tells them apart by
     _loader.py_func.__qualname__ = f"load_{_k + 1}_features"
+
+
+@inline
+def all_but_the_last(features):
+    """The features of a model to whose own one more was added at the end."""
+    return features[:-1]
 
 
 def feature_loader(n_features: int) -> Any:

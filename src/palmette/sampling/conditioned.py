@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import inline, specialise_inline
+from palmette._jit import specialise_inline
 from palmette.models.base import FeatureModel
+from palmette.models.features import all_but_the_last
 from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 
@@ -46,11 +47,6 @@ def _score(theta, parent, left, right):
     return score(theta[: theta.size - 2 - int(theta[-2])], shorten(parent), shorten(left), shorten(right))
 
 
-@inline
-def _shorten(features):
-    return features[:-1]
-
-
 @functools.cache
 def _kind(base: type[SplitModel]) -> type[SplitModel]:
     # The class of a model's kind under conditions, whose kernels are then compiled once.
@@ -59,7 +55,7 @@ def _kind(base: type[SplitModel]) -> type[SplitModel]:
 
         n_features = base.n_features + 1
         features = staticmethod(specialise_inline(_features, features=base.features))
-        score = staticmethod(specialise_inline(_score, score=base.score, shorten=_shorten))
+        score = staticmethod(specialise_inline(_score, score=base.score, shorten=all_but_the_last))
 
     return Conditioned
 

@@ -10,7 +10,15 @@ from palmette._jit import inline, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
 from palmette.numeric import logarithm
 from palmette.octets import add, lane, larger, load, multiply_add, pick, repeat
-from palmette.recursions.hierarchies.separable.segments import LEAST_LOG_SUM, LIFT, MIDDLE, SEGMENT, good_split
+from palmette.recursions.hierarchies.separable.segments import (
+    LEAST_LOG_SUM,
+    LIFT,
+    SEGMENT,
+    good_split,
+    masks_of,
+    middles_of,
+)
+from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["max_level", "sum_level"]
@@ -31,31 +39,6 @@ _P1, _P2, _P3, _P4, _P5, _P6, _P7 = (np.uint64(i) for i in range(1, 8))
 
 
 @inline
-def _add(x, y):
-    return x + y
-
-
-@inline
-def _multiply(x, y):
-    return x * y
-
-
-@inline
-def _larger(x, y):
-    return y if y > x else x  # one instruction, where max() would also look for NaN
-
-
-@inline
-def _zero():
-    return 0.0
-
-
-@inline
-def _minus_infinity():
-    return -np.inf
-
-
-@inline
 def _join_sums(x, y, z):
     return multiply_add(x, y, z)
 
@@ -63,10 +46,6 @@ def _join_sums(x, y, z):
 @inline
 def _join_maxima(x, y, z):
     return larger(z, add(x, y))
-
-
-_SUM = {"plus": _add, "times": _multiply, "nothing": _zero, "join": _join_sums}
-_MAXIMUM = {"plus": _larger, "times": _add, "nothing": _minus_infinity, "join": _join_maxima}
 
 
 def _combine0(A, B, F, middles):
@@ -135,7 +114,6 @@ def _combine3(A, B, F, middles):
 
 def _combine(table, T, rest, within, F):
     # F[m] ⊕= ⊕ table[L] ⊗ table[R] over the splits of the P of top T with `rest` leaves m within the segment.
-    middles, begins = within.middles, within.middle_begins
     lowest = lowest_leaf(T)
     others = T ^ lowest
     s = ZERO
@@ -143,22 +121,19 @@ def _combine(table, T, rest, within, F):
         A = lowest | s
         B = T ^ A
         X, Y = table[A * _SEGMENT : (A + _ONE) * _SEGMENT], table[B * _SEGMENT : (B + _ONE) * _SEGMENT]
-        if rest <= MIDDLE:
-            combine0(X, Y, F, middles[begins[rest] : begins[rest + 1]])
-        if 1 <= rest <= MIDDLE + 1:
-            combine1(X, Y, F, middles[begins[rest - 1] : begins[rest]])
-        if 2 <= rest <= MIDDLE + 2:
-            combine2(X, Y, F, middles[begins[rest - 2] : begins[rest - 1]])
-        if rest >= 3:
-            combine3(X, Y, F, middles[begins[rest - 3] : begins[rest - 2]])
+        combine0(X, Y, F, middles_of(within, rest))
+        combine1(X, Y, F, middles_of(within, rest - 1))
+        combine2(X, Y, F, middles_of(within, rest - 2))
+        combine3(X, Y, F, middles_of(within, rest - 3))
         if s == others:
             break
         s = next_subset(s, others)
 
 
-def _combining(semiring: dict[str, Any]) -> Any:
+def _combining(semiring: Semiring, join: Any) -> Any:
+    given = {"plus": semiring.add, "times": semiring.multiply, "nothing": semiring.zero, "join": join}
     walks = (_combine0, _combine1, _combine2, _combine3)
-    names = {f"combine{i}": specialise_inline(walk, **semiring) for i, walk in enumerate(walks)}
+    names = {f"combine{i}": specialise_inline(walk, **given) for i, walk in enumerate(walks)}
     return specialise_inline(_combine, **names)
 
 
@@ -167,7 +142,7 @@ def _sum_level(logs, powers, slope, a, allowed, k, tops, left, first, last, with
     for t in range(first, last):
         T = np.uint64(tops[t])
         rest = k - size_of(T)
-        masks = within.masks[within.mask_begins[rest] : within.mask_begins[rest + 1]]
+        masks = masks_of(within, rest)
         left[t] = 0
         for i in range(masks.size):
             P = T * _SEGMENT + masks[i]
@@ -197,7 +172,7 @@ def sum_level() -> Any:
     of one top whose sum might underflow; Z of these is left to `seek_level`, and of all of the top's if they are more
     than half. splits[P] becomes one part of a split that is among the best; for smaller clusters it is there, or 0.
     """
-    return specialise(_sum_level, combine=_combining(_SUM))
+    return specialise(_sum_level, combine=_combining(SUM, _join_sums))
 
 
 def _max_level(logs, a, allowed, k, tops, first, last, within, M):
@@ -205,7 +180,7 @@ def _max_level(logs, a, allowed, k, tops, first, last, within, M):
     for t in range(first, last):
         T = np.uint64(tops[t])
         rest = k - size_of(T)
-        masks = within.masks[within.mask_begins[rest] : within.mask_begins[rest + 1]]
+        masks = masks_of(within, rest)
         for i in range(SEGMENT):
             F[i] = -np.inf
         combine(logs, T, rest, within, F)
@@ -216,4 +191,4 @@ def _max_level(logs, a, allowed, k, tops, first, last, within, M):
 
 def max_level() -> Any:
     """The kernel (logs, a, allowed, k, tops, first, last, within, M): M of all P of k leaves, as `sum_level`."""
-    return specialise(_max_level, combine=_combining(_MAXIMUM))
+    return specialise(_max_level, combine=_combining(MAXIMUM, _join_maxima))

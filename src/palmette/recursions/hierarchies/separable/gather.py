@@ -13,7 +13,7 @@ import numpy as np
 from palmette._jit import inline, kernel
 from palmette.clusters import size_of
 from palmette.octets import load, multiply_add, pick, repeat, store
-from palmette.recursions.hierarchies.separable.segments import MIDDLE, SEGMENT, SEGMENT_LEAVES
+from palmette.recursions.hierarchies.separable.segments import SEGMENT, SEGMENT_LEAVES, masks_of, middles_of
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["LIFT", "collect", "gather_level", "weigh"]
@@ -100,7 +100,6 @@ def gather_level(outer, alive, table, k, tops, first, last, within, out):
 
     For all C whose top is among tops[first:last]; alive[T] is 0 if outer is, for the P of k leaves and top T.
     """
-    middles, begins = within.middles, within.middle_begins
     full = np.uint64(out.size // SEGMENT - 1)
     for t in range(first, last):
         C = np.uint64(tops[t])
@@ -114,14 +113,10 @@ def gather_level(outer, alive, table, k, tops, first, last, within, out):
             if alive[T]:
                 rest = k - size_of(T)
                 W, G = outer[T * _SEGMENT : (T + _ONE) * _SEGMENT], table[R * _SEGMENT : (R + _ONE) * _SEGMENT]
-                if rest <= MIDDLE:
-                    _gather0(W, G, S, middles[begins[rest] : begins[rest + 1]])
-                if 1 <= rest <= MIDDLE + 1:
-                    _gather1(W, G, S, middles[begins[rest - 1] : begins[rest]])
-                if 2 <= rest <= MIDDLE + 2:
-                    _gather2(W, G, S, middles[begins[rest - 2] : begins[rest - 1]])
-                if rest >= 3:
-                    _gather3(W, G, S, middles[begins[rest - 3] : begins[rest - 2]])
+                _gather0(W, G, S, middles_of(within, rest))
+                _gather1(W, G, S, middles_of(within, rest - 1))
+                _gather2(W, G, S, middles_of(within, rest - 2))
+                _gather3(W, G, S, middles_of(within, rest - 3))
             if others == R:
                 break
             R = next_subset(R, others)
@@ -141,8 +136,9 @@ def weigh(Z, a, slope, mu, least, k, first, last, within, outer, alive, log_oute
         alive[T], log_alive[T] = 0, -np.inf
         if not 0 <= rest <= SEGMENT_LEAVES:
             continue
-        for i in range(within.mask_begins[rest], within.mask_begins[rest + 1]):
-            P = T * _SEGMENT + within.masks[i]
+        masks = masks_of(within, rest)
+        for i in range(masks.size):
+            P = T * _SEGMENT + masks[i]
             outer[P], log_outer[P] = 0.0, -np.inf
             if mu[P] > least:
                 log_sum = Z[P] - a[P] - slope * k

@@ -15,7 +15,13 @@ from palmette._jit import inline, kernel
 from palmette.clusters import lowest_leaf, size_of
 from palmette.numeric import accumulate, largest
 from palmette.octets import above, add, load, pick, repeat, store, subtract
-from palmette.recursions.hierarchies.separable.segments import LEAST_LOG_SUM, MIDDLE, SEGMENT, SEGMENT_LEAVES
+from palmette.recursions.hierarchies.separable.segments import (
+    LEAST_LOG_SUM,
+    SEGMENT,
+    SEGMENT_LEAVES,
+    masks_of,
+    middles_of,
+)
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["seek_level"]
@@ -123,7 +129,6 @@ def _seek3(A, B, references, totals, cut, bound, middles, tile):
 
 @inline
 def _seek(logs, maxima, T, rest, within, references, totals, cut, tile):
-    middles, begins = within.middles, within.middle_begins
     lowest = lowest_leaf(T)
     others = T ^ lowest
     s = ZERO
@@ -134,14 +139,10 @@ def _seek(logs, maxima, T, rest, within, references, totals, cut, tile):
         for j in range(max(0, rest - SEGMENT_LEAVES), min(rest, SEGMENT_LEAVES) + 1):
             bound = max(bound, maxima[A, j] + maxima[B, rest - j])
         X, Y = logs[A * _SEGMENT : (A + _ONE) * _SEGMENT], logs[B * _SEGMENT : (B + _ONE) * _SEGMENT]
-        if rest <= MIDDLE:
-            _seek0(X, Y, references, totals, cut, bound, middles[begins[rest] : begins[rest + 1]])
-        if 1 <= rest <= MIDDLE + 1:
-            _seek1(X, Y, references, totals, cut, bound, middles[begins[rest - 1] : begins[rest]], tile)
-        if 2 <= rest <= MIDDLE + 2:
-            _seek2(X, Y, references, totals, cut, bound, middles[begins[rest - 2] : begins[rest - 1]], tile)
-        if rest >= 3:
-            _seek3(X, Y, references, totals, cut, bound, middles[begins[rest - 3] : begins[rest - 2]], tile)
+        _seek0(X, Y, references, totals, cut, bound, middles_of(within, rest))
+        _seek1(X, Y, references, totals, cut, bound, middles_of(within, rest - 1), tile)
+        _seek2(X, Y, references, totals, cut, bound, middles_of(within, rest - 2), tile)
+        _seek3(X, Y, references, totals, cut, bound, middles_of(within, rest - 3), tile)
         if s == others:
             break
         s = next_subset(s, others)
@@ -156,7 +157,7 @@ def seek_level(logs, maxima, slope, a, allowed, k, tops, left, first, last, with
             continue
         T = np.uint64(tops[t])
         rest = k - size_of(T)
-        masks = within.masks[within.mask_begins[rest] : within.mask_begins[rest + 1]]
+        masks = masks_of(within, rest)
         largest_of_all = 0.0
         for i in range(masks.size):
             m = masks[i]

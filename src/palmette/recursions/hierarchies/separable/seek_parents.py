@@ -12,7 +12,7 @@ from palmette._jit import inline, kernel
 from palmette.clusters import size_of
 from palmette.numeric import exponential
 from palmette.octets import above, add, larger, load, pick, pick_logs, repeat, store
-from palmette.recursions.hierarchies.separable.segments import MIDDLE, SEGMENT
+from palmette.recursions.hierarchies.separable.segments import SEGMENT, middles_of
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["seek_parents"]
@@ -116,7 +116,6 @@ def seek_parents(outer, alive, logs, tallest, k, tops, first, last, within, out)
 
     alive[T] is the largest of outer for the P of k leaves and top T, tallest[S] that of the logs in segment S.
     """
-    middles, begins = within.middles, within.middle_begins
     tile = np.empty(8)
     full = np.uint64(out.size // SEGMENT - 1)
     for t in range(first, last):
@@ -132,14 +131,10 @@ def seek_parents(outer, alive, logs, tallest, k, tops, first, last, within, out)
             if alive[T] > least:
                 rest = k - size_of(T)
                 W, G = outer[T * _SEGMENT : (T + _ONE) * _SEGMENT], logs[R * _SEGMENT : (R + _ONE) * _SEGMENT]
-                if rest <= MIDDLE:
-                    _seek0(W, G, own, S, least, middles[begins[rest] : begins[rest + 1]])
-                if 1 <= rest <= MIDDLE + 1:
-                    _seek1(W, G, own, S, least, middles[begins[rest - 1] : begins[rest]], tile)
-                if 2 <= rest <= MIDDLE + 2:
-                    _seek2(W, G, own, S, least, middles[begins[rest - 2] : begins[rest - 1]], tile)
-                if rest >= 3:
-                    _seek3(W, G, own, S, least, middles[begins[rest - 3] : begins[rest - 2]], tile)
+                _seek0(W, G, own, S, least, middles_of(within, rest))
+                _seek1(W, G, own, S, least, middles_of(within, rest - 1), tile)
+                _seek2(W, G, own, S, least, middles_of(within, rest - 2), tile)
+                _seek3(W, G, own, S, least, middles_of(within, rest - 3), tile)
             if others == R:
                 break
             R = next_subset(R, others)

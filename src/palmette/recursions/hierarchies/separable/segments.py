@@ -21,6 +21,8 @@ __all__ = [
     "WITHIN",
     "Within",
     "good_split",
+    "masks_of",
+    "middles_of",
     "segment_maxima",
     "tabulate_logs",
     "tabulate_powers",
@@ -41,7 +43,7 @@ _PLACES = npt.NDArray[np.int64]
 
 
 class Within(NamedTuple):
-    """The masks within a segment by size, and those of its middle leaves; where each size begins."""
+    """The masks within a segment by size, and those of its middle leaves; where each size from −LOW on begins."""
 
     masks: _WORDS
     mask_begins: _PLACES
@@ -53,10 +55,22 @@ class Within(NamedTuple):
 def _by_size(n: int) -> tuple[_WORDS, _PLACES]:
     sizes = cluster_sizes(n)
     order = np.argsort(sizes, kind="stable")
-    return order.astype(np.uint64), np.searchsorted(sizes[order], np.arange(n + 2)).astype(np.int64)
+    return order.astype(np.uint64), np.searchsorted(sizes[order], np.arange(-LOW, n + LOW + 2)).astype(np.int64)
 
 
 WITHIN = Within(*_by_size(SEGMENT_LEAVES), *_by_size(MIDDLE), cluster_sizes(SEGMENT_LEAVES))
+
+
+@inline
+def masks_of(within, size):
+    """The masks within a segment of `size` leaves, a number from 0 to that of its leaves."""
+    return within.masks[within.mask_begins[size + LOW] : within.mask_begins[size + LOW + 1]]
+
+
+@inline
+def middles_of(within, size):
+    """The sets of `size` middle leaves; none if there cannot be so many, by at most LOW."""
+    return within.middles[within.middle_begins[size + LOW] : within.middle_begins[size + LOW + 1]]
 
 
 @inline
