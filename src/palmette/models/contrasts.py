@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import digamma, gammaln
 
+from palmette._immutable import read_only
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import check_finite_total, check_points, check_positive
-from palmette.models.split_model import SplitModel
+from palmette.hierarchy import Hierarchy
+from palmette.models.split_model import SplitModel, require_binary
 from palmette.numeric import logarithm
 
 __all__ = ["Contrasts"]
@@ -20,6 +25,8 @@ __all__ = ["Contrasts"]
 _TAIL = 0.5
 _SHARE = 0.1
 _LOST = 1e-12  # of the sum of squares; what differs by less has no digits left
+_TAILS = (0.05, 100.0)  # in which a is looked for: above, variances can no longer be told from equal ones
+_SCALES = (1e-6, 1e3)  # b / a, of the mean square of an entry; equal points would take it to 0
 
 
 @inline
@@ -53,7 +60,7 @@ class Contrasts(SplitModel):
     large and many small, which is what clusters are; for a → ∞ all hierarchies are alike.
 
     `points` is (n, d). Unless given, a = 1/2 and b is a tenth of the mean square of an entry of a contrast,
-    SSE(X) / ((n − 1) d), so that units do not matter; `palmette.evidence.maximise` finds better ones.
+    SSE(X) / ((n − 1) d), so that units do not matter; `palmette.evidence.tuned` finds better ones.
 
     Columns that never vary say nothing and are left out. Columns that hang together count as if they did not, which
     makes the posterior too sure: `dimension="effective"` puts (Σ λ)² / Σ λ² in place of d, λ being the eigenvalues of
@@ -98,6 +105,38 @@ class Contrasts(SplitModel):
             )
         super().__init__(len(x), theta=self._law(), pairwise=[squared], labels=labels)
 
+    def increments(self, hierarchy: Hierarchy) -> Floats:
+        """(n − 1,): Δ = |c|² of every split of a binary hierarchy on the same labels."""
+        tree = require_binary(hierarchy).aligned_to(self.labels)
+        n = tree.n_leaves
+        corner = np.zeros((n + 1, n + 1))  # clusters are intervals of the leaves in order, so sums are differences
+        corner[1:, 1:] = self.pairwise[0][np.ix_(tree.leaf_order, tree.leaf_order)].cumsum(axis=0).cumsum(axis=1)
+        first, last = tree.intervals.T
+        twice = corner[last, last] - 2 * corner[first, last] + corner[first, first]
+        squares = twice / (2 * (last - first))
+        left, right = tree.children.T
+        increments: Floats = np.maximum(squares[n:] - squares[left] - squares[right], 0.0)
+        return increments
+
+    def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self:
+        """The contrasts with the a and b under which those of all these hierarchies are most probable.
+
+        0.05 ≤ a ≤ 100, and b / a is from a millionth of the mean square of an entry to a thousand times as much.
+        """
+        if self.n_leaves < 2 or self.dimension == 0 or not self.pairwise[0].any():
+            return self
+        increments = np.concatenate([self.increments(hierarchy) for hierarchy in hierarchies])
+        unit = float(self.pairwise[0].sum()) / (2 * self.n_leaves * (self.n_leaves - 1) * self.dimension)
+        a, b = _fitted(increments / unit, self.dimension, self.a, self.b / unit)
+        return self.with_parameters(a, b * unit)
+
+    def with_parameters(self, a: float, b: float) -> Self:
+        """The same points with another law of variances."""
+        made = copy.copy(self)
+        made._a, made._b = check_positive("a", a), check_positive("b", b)
+        made._theta = read_only(np.array(made._law()))
+        return made
+
     def _law(self) -> list[float]:
         a, b, d = self._a, self._b, self._dimension
         constant = math.lgamma(a + d / 2) - math.lgamma(a) + a * math.log(b) - d / 2 * math.log(2 * math.pi)
@@ -121,6 +160,22 @@ class Contrasts(SplitModel):
     def __repr__(self) -> str:
         kind = "effective " if self._is_effective else ""
         return f"Contrasts(n_leaves={self.n_leaves}, a={self.a:g}, b={self.b:g}, {kind}dimension={self.dimension:g})"
+
+
+def _fitted(increments: Floats, d: float, a: float, b: float) -> tuple[float, float]:
+    # argmax of the mean of log ψ, in log a and log b/a: how unlike contrasts are, and how large.
+    def loss(x: Floats) -> tuple[float, Floats]:
+        a, b = math.exp(x[0]), math.exp(x[0] + x[1])
+        inside = b + increments / 2
+        value = gammaln(a + d / 2) - gammaln(a) + a * math.log(b) - (a + d / 2) * np.log(inside).mean()
+        by_b = a / b - (a + d / 2) * (1 / inside).mean()
+        by_a = digamma(a + d / 2) - digamma(a) + math.log(b) - np.log(inside).mean()
+        return -float(value), -np.array([a * by_a + b * by_b, b * by_b])
+
+    bounds = np.log([_TAILS, _SCALES])
+    begin = np.clip([math.log(a), math.log(b / a)], *bounds.T)
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+    return math.exp(found.x[0]), math.exp(found.x.sum())
 
 
 def _dimension(x: Floats, given: float | str | None) -> float:

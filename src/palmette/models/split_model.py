@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary"]
 
 # What held for one log ψ need not hold for another.
-_NOT_INHERITED = ("bound", "never_gains", "beam_score", "beam_outlook", "prediction", "log_density_offset")
+_NOT_INHERITED = ("bound", "never_gains", "beam_score", "beam_outlook", "prediction", "log_density_offset", "fitted_to")
 
 MaskList = Ints | Sequence[int]  # clusters as bit masks, which may be longer than 64 bits
 
@@ -62,6 +62,14 @@ class HierarchyModel(Model):
     @property
     def predictions(self) -> SplitModel | None:
         """What a pair of leaves that a split parts is expected to be, in the place of log ψ; None: nothing is known."""
+        return None
+
+    def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self | None:
+        """The model with the parameters under which the data are most probable, given that one of these was drawn.
+
+        That is argmax over θ of Σ log p(data | hierarchy, θ) over the binary `hierarchies`, which are on the same
+        labels. None, as here: the model has no parameters that it would fit. `palmette.evidence.tuned` asks for it.
+        """
         return None
 
     def log_potential(self, hierarchy: Hierarchy) -> float:
@@ -128,8 +136,11 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``log_density_offset``
         what is added to a log potential to give the log probability (density) of the data given the hierarchy, if it is
         one; None unless you say otherwise. The posterior has a `log_evidence` then.
+    ``fitted_to(hierarchies)``
+        a method: the model with the parameters under which the data are most probable given these hierarchies. With it
+        `palmette.evidence.tuned` finds parameters for any number of leaves.
 
-    The last six are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last seven are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -160,7 +171,7 @@ class SplitModel(FeatureModel, HierarchyModel):
         if {"features", "score", "bound"} & vars(cls).keys():
             for name in _NOT_INHERITED:
                 if name not in vars(cls):
-                    setattr(cls, name, vars(SplitModel)[name])
+                    setattr(cls, name, getattr(SplitModel, name))
 
     @property
     def compiled_merge_score(self) -> Any:

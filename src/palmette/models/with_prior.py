@@ -7,7 +7,8 @@ feature, which the score adds; and what can only be asked is asked, and then h i
 from __future__ import annotations
 
 import functools
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from palmette._jit import inline, specialise_inline
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model
-from palmette.models.features import MOST_FEATURES
+from palmette.models.features import MOST_FEATURES, all_but_the_last
 from palmette.models.priors import BetaSplitting, Prior, check_prior
 from palmette.models.split_model import HierarchyModel, MaskList, SeparableModel, SplitModel, require_binary
 from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -45,6 +46,11 @@ class PriorModel(HierarchyModel):
     def predictions(self) -> SplitModel | None:
         """Those of the model: given a hierarchy, its prior says nothing more."""
         return self.model.predictions
+
+    def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self | None:
+        """With the parameters that the model fits to them; the prior stays."""
+        fitted = self.model.fitted_to(hierarchies)
+        return None if fitted is None else cast(Self, with_prior(fitted, self.prior))
 
     def log_prior(self, hierarchy: Hierarchy) -> float:
         """log p(H) of a binary hierarchy on the same labels, before the data are seen."""
@@ -100,11 +106,6 @@ def _same_score(theta, parent, left, right):
 
 
 @inline
-def _shorten(features):
-    return features[:-1]
-
-
-@inline
 def _whole(features):
     return features
 
@@ -113,12 +114,13 @@ def _whole(features):
 def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: Any) -> type[PriorModel]:
     # The class of models with these functions, whose kernels are then compiled once; no score: separable.
     is_separable = score is None
-    given = {"shorten": _whole if is_separable else _shorten}
+    given = {"shorten": _whole if is_separable else all_but_the_last}
     template = _separable_features if is_separable else _features
     names = {
         "__doc__": PriorModel.__doc__,
         "n_features": n_features if is_separable else n_features + 1,
         "features": staticmethod(specialise_inline(template, features=features)),
+        "fitted_to": PriorModel.fitted_to,  # not inherited by whom has features of its own
     }
     if not is_separable:
         names["score"] = staticmethod(specialise_inline(_score, score=score, **given))

@@ -1,0 +1,80 @@
+"""Parameters by draws: they are where `maximise` finds the maximum, on exact draws and on those of chains."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_hierarchies import hierarchies
+from scipy.optimize import minimize
+
+from palmette import HierarchyPosterior, evidence
+from palmette.models import BetaSplitting, Contrasts, Dasgupta, with_prior
+
+RNG = np.random.default_rng(4)
+GROUPS = np.concatenate([RNG.normal(c, 0.6, (4, 3)) for c in ([0, 0, 0], [5, 0, 1], [2, 6, 0])])
+
+
+@settings(max_examples=30)
+@given(h=hierarchies(max_leaves=12, binary=True), seed=st.integers(0, 2**16))
+def test_increments_are_wards(h, seed):
+    x = np.random.default_rng(seed).normal(size=(h.n_leaves, 2))
+
+    def squares(cluster):
+        return float(np.square(x[list(cluster)] - x[list(cluster)].mean(axis=0)).sum())
+
+    expected = [squares(left | right) - squares(left) - squares(right) for left, right in h.splits()]
+    assert np.sort(Contrasts(x, labels=h.labels).increments(h)) == pytest.approx(np.sort(expected), abs=1e-9)
+
+
+def test_what_is_fitted_to_hierarchies_makes_the_data_most_probable():
+    model = Contrasts(GROUPS)
+    draws = list(HierarchyPosterior(model).sample(20, rng=0))
+    fitted = model.fitted_to(draws)
+
+    def loss(x):
+        return -np.mean([model.with_parameters(*np.exp(x)).log_potential(h) for h in draws])
+
+    best = minimize(loss, np.log([fitted.a, fitted.b]), method="Nelder-Mead")
+    assert best.fun == pytest.approx(loss(np.log([fitted.a, fitted.b])), abs=1e-5)
+
+
+def test_tuned_parameters_are_those_of_the_maximum():
+    model = Contrasts(GROUPS)
+    best = evidence.maximise(functools.partial(Contrasts, GROUPS), a=model.a, b=model.b)
+    for found in (evidence.tuned(model), evidence.tuned(model, exact_leaves=0, rng=1)):
+        assert HierarchyPosterior(found).log_evidence > best.log_evidence - 0.05
+
+
+def test_the_prior_stays():
+    model = with_prior(Contrasts(GROUPS), BetaSplitting(0.0))
+    found = evidence.tuned(model, most=3)
+    assert found.prior == model.prior
+    assert HierarchyPosterior(found).log_evidence > HierarchyPosterior(model).log_evidence
+
+
+def test_the_same_seed_gives_the_same_parameters():
+    model = Contrasts(GROUPS)
+    first, second = (evidence.tuned(model, most=2, rng=3) for _ in range(2))
+    assert (first.a, first.b) == (second.a, second.b)
+
+
+@pytest.mark.parametrize("points", [[[0.0]], [[0.0], [1.0]], [[2.0], [2.0], [2.0]], [[0.0], [0.0], [1.0], [1.0]]])
+def test_few_and_equal_points_have_parameters_as_well(points):
+    found = evidence.tuned(Contrasts(points))
+    assert np.isfinite([found.a, found.b]).all()
+    assert np.isfinite(HierarchyPosterior(found).log_evidence)
+
+
+def test_units_do_not_matter():
+    one, other = (evidence.tuned(Contrasts(GROUPS * unit), most=3) for unit in (1.0, 1e3))
+    assert other.a == pytest.approx(one.a, rel=1e-4)
+    assert other.b == pytest.approx(one.b * 1e6, rel=1e-4)
+
+
+def test_a_model_that_fits_nothing_says_what_to_do():
+    with pytest.raises(TypeError, match=r"evidence\.maximise does without, or write `fitted_to`"):
+        evidence.tuned(Dasgupta(np.ones((4, 4))))
