@@ -1,5 +1,6 @@
 """Evidence: parameters of models by the probability of the data."""
 
+from palmette.evidence.average import average
 from palmette.evidence.maximise import Optimum, maximise
 
-__all__ = ["Optimum", "maximise"]
+__all__ = ["Optimum", "average", "maximise"]
