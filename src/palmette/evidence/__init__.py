@@ -1,6 +1,7 @@
 """Evidence: parameters of models by the probability of the data."""
 
 from palmette.evidence.average import average
+from palmette.evidence.compare import Comparison, compare
 from palmette.evidence.maximise import Optimum, maximise
 
-__all__ = ["Optimum", "average", "maximise"]
+__all__ = ["Comparison", "Optimum", "average", "compare", "maximise"]

@@ -42,9 +42,15 @@ class Family:
         """The parameters at a point of the box."""
         return dict(zip(self.names, np.exp(x).tolist(), strict=True))
 
+    def model(self, x: Floats) -> Model:
+        """The model with the parameters at a point of the box."""
+        found = self.make(**self.values(x))
+        require_model(found, wanted="a model, such as palmette.models.Contrasts(points), from the family")
+        return found
+
     def posterior(self, x: Floats) -> SomePosterior:
         """The posterior of the model with the parameters at a point of the box."""
-        return _posterior(self.make(**self.values(x)), self.trellis)
+        return _posterior(self.model(x), self.trellis)
 
 
 def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, float]]) -> tuple[Floats, Floats]:
@@ -61,7 +67,6 @@ def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, flo
 
 
 def _posterior(model: Model, trellis: Any) -> SomePosterior:
-    require_model(model, wanted="a model, such as palmette.models.Contrasts(points), from the family")
     kind = HierarchyPosterior if model.clusterings == "hierarchies" else PartitionPosterior
     made: SomePosterior = kind(model, trellis=trellis, progress=False)  # type: ignore[arg-type]
     return made

@@ -19,6 +19,7 @@ from palmette.trellis import SomeTrellis
 __all__ = ["Optimum", "maximise"]
 
 _EDGE = 1e-6
+_MANY = 400  # values of a formula that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class Optimum:
     """log p(data) there."""
     curvature: Floats
     """(k, k): −∂² log evidence / ∂ log θ_i ∂ log θ_j, in the order of `values`."""
+    log_evidence_without_structure: float | None
+    """log p(data) if there were nothing to find, largest within the same ends; None if the model has no such thing."""
     at_boundary: tuple[str, ...]
     """The parameters that would go further if they could."""
     n_posteriors: int
@@ -96,7 +99,16 @@ def maximise(
             stacklevel=2,
         )
     values = members.values(summit.x)
-    return Optimum(members.make(**values), values, summit.value, -summit.hessian, edges, summit.n_values)
+    without = _without_structure(members, tolerance)
+    model = members.model(summit.x)
+    return Optimum(model, values, summit.value, -summit.hessian, without, edges, summit.n_values)
+
+
+def _without_structure(members: Family, tolerance: float) -> float | None:
+    if members.model(members.start).log_evidence_without_structure is None:
+        return None
+    formula = lambda x: float(members.model(x).log_evidence_without_structure or 0.0)  # noqa: E731
+    return climb(formula, members.start, members.low, members.high, tolerance=tolerance, most=_MANY).value
 
 
 def _edges(members: Family, x: Floats) -> tuple[str, ...]:

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary"]
 
 # What held for one log ψ need not hold for another.
-_NOT_INHERITED = ("bound", "never_gains", "beam_score", "beam_outlook", "prediction", "log_density_offset")
+_NOT_INHERITED = (
+    "bound",
+    "never_gains",
+    "beam_score",
+    "beam_outlook",
+    "prediction",
+    "log_density_offset",
+    "log_evidence_without_structure",
+)
 
 MaskList = Ints | Sequence[int]  # clusters as bit masks, which may be longer than 64 bits
 
@@ -128,8 +136,11 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``log_density_offset``
         what is added to a log potential to give the log probability (density) of the data given the hierarchy, if it is
         one; None unless you say otherwise. The posterior has a `log_evidence` then.
+    ``log_evidence_without_structure``
+        the log probability (density) of the same data if all splits had one law, an attribute or a property; None
+        unless you say otherwise. `palmette.evidence.compare` sets the `log_evidence` beside it.
 
-    The last six are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last seven are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -149,6 +160,7 @@ class SplitModel(FeatureModel, HierarchyModel):
     beam_outlook: ClassVar[Any] = None
     prediction: ClassVar[Any] = None
     log_density_offset: float | None = None
+    log_evidence_without_structure: float | None = None
 
     @property
     def never_gains(self) -> bool:

@@ -108,6 +108,17 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
             )
         return self.log_partition + float(offset)
 
+    @property
+    def log_evidence_without_structure(self) -> float:
+        """log p(data) if there were nothing to find, with the same parameters; see `palmette.evidence.compare`."""
+        found = self._model.log_evidence_without_structure
+        if found is None:
+            raise TypeError(
+                f"{type(self._model).__name__} does not say how probable data without structure are; those that do are "
+                f"{_WITH_EVIDENCE[self._model.clusterings]}"
+            )
+        return float(found)
+
     @abstractmethod
     def _make_passes(self) -> AnyPasses:
         """The model on the trellis, under the conditions."""

@@ -46,6 +46,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
     What is linear in the posterior is the weighted mean of what the parts say, exactly. `log_weights` are log p(data,
     k): the log evidence of a part and the log of how probable it was beforehand, so that `log_partition` is the log
     evidence of all. Parts are put in order, the heaviest first, and `parameters`, what each was made with, likewise.
+    `without_structure` is the log evidence of the opponent, if there is one, averaged in the same way.
     """
 
     _part: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]
@@ -55,8 +56,10 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         parts: Iterable[AnyPosterior],
         log_weights: npt.ArrayLike,
         parameters: Sequence[Mapping[str, float]] | None = None,
+        without_structure: float | None = None,
     ) -> None:
         super().__init__()
+        self._without_structure = without_structure
         given, logs = list(parts), np.array(log_weights, dtype=np.float64)
         told = [{} for _ in given] if parameters is None else [dict(values) for values in parameters]
         self._check(given, logs, told)
@@ -141,6 +144,13 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
     def log_evidence(self) -> float:
         """log p(data) = log Σ p(data | k) p(k), if the log weights are log p(data | k) + log p(k)."""
         return self.log_partition
+
+    @property
+    def log_evidence_without_structure(self) -> float:
+        """log p(data) if there were nothing to find, averaged over the same parameters; see `evidence.compare`."""
+        if self._without_structure is None:
+            raise TypeError("nobody said how probable data without structure are; `evidence.average` does if it can")
+        return self._without_structure
 
     @cached
     def count(self) -> int:
@@ -294,7 +304,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         logs = self._log_weights + gained
         if not logs.max() > -np.inf:
             raise parts[0]._impossible()
-        return type(self)(parts, logs, self._parameters)
+        return type(self)(parts, logs, self._parameters, self._without_structure)
 
     def clear(self) -> None:
         """Free all tables; they are computed anew when needed."""
@@ -306,7 +316,8 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         return self._frame._impossible()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parts": self._parts, "log_weights": self._log_weights, "parameters": self._parameters}
+        names = ("parts", "log_weights", "parameters", "without_structure")
+        return {name: getattr(self, f"_{name}") for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
