@@ -11,7 +11,7 @@ import pytest
 
 import palmette as pal
 from palmette import report
-from palmette.posterior import from_trees
+from palmette.posterior import HierarchyMixture, PartitionMixture, from_trees
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
 
 HOSTILE = [
@@ -113,6 +113,19 @@ def test_the_data_block_of_a_partition_holds_splits_joins_and_pairs(tmp_path):
         assert [share for _, share in cluster["splits"]] == [row.probability for row in rows[: len(cluster["splits"])]]
         for others, share in cluster["joins"]:
             assert share == post.cluster_probability([*cluster["members"], *others])
+
+
+def test_a_mixture_is_reported_as_a_posterior_is(tmp_path):
+    data, post = numerals()
+    parts = [post, pal.HierarchyPosterior(pal.models.Dasgupta(data.similarity, 2.0, labels=data.labels))]
+    mixture = HierarchyMixture(parts, [0.0, 0.0], [{"beta": part.model.beta} for part in parts])
+    page = Page(report.write(mixture, tmp_path / "out.html"))
+    for cluster in page.data["clusters"]:
+        assert cluster["probability"] == pytest.approx(mixture.cluster_probability(cluster["members"]))
+    assert "averaged over 2 posteriors" in page.prose()
+    assert "beta = 2 (weight 0.500)" in page.prose()
+    flat = PartitionMixture([flat_numerals(), flat_numerals()], [0.0, -1.0])
+    assert Page(report.write(flat, tmp_path / "flat.html")).data["kind"] == "partitions"
 
 
 @pytest.mark.parametrize("make", [lambda: numerals()[1], flat_numerals], ids=["hierarchies", "partitions"])

@@ -1,6 +1,8 @@
 """Evidence: parameters of models by the probability of the data."""
 
+from palmette.evidence.average import average
+from palmette.evidence.compare import Comparison, compare
 from palmette.evidence.maximise import Optimum, maximise
 from palmette.evidence.tuned import tuned
 
-__all__ = ["Optimum", "maximise", "tuned"]
+__all__ = ["Comparison", "Optimum", "average", "compare", "maximise", "tuned"]

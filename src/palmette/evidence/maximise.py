@@ -6,21 +6,20 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_positive
-from palmette.evidence.climbing import Summit, climb
-from palmette.models.base import Model, require_model
-from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.evidence.climbing import climb
+from palmette.evidence.family import Family
+from palmette.models.base import Model
 from palmette.trellis import SomeTrellis
 
 __all__ = ["Optimum", "maximise"]
 
-_FACTOR = 100.0  # how far parameters may go from where they start, unless said otherwise
 _EDGE = 1e-6
+_MANY = 400  # values of a formula that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +34,8 @@ class Optimum:
     """log p(data) there."""
     curvature: Floats
     """(k, k): −∂² log evidence / ∂ log θ_i ∂ log θ_j, in the order of `values`."""
+    log_evidence_without_structure: float | None
+    """log p(data) if there were nothing to find, largest within the same ends; None if the model has no such thing."""
     at_boundary: tuple[str, ...]
     """The parameters that would go further if they could."""
     n_posteriors: int
@@ -80,54 +81,36 @@ def maximise(
     >>> pal.evidence.maximise(functools.partial(pal.models.Contrasts, x), a=0.5, b=0.1)
     Optimum(a=0.2847, b=0.006928, log_evidence=-22.2593, n_posteriors=14)
     """
-    if not start:
-        raise ValueError("no parameter was given to begin with; name them with a value each, such as a=1.0, b=0.1")
-    names = list(start)
-    begin = np.log([check_positive(name, start[name]) for name in names])
-    low, high = _ends(names, begin, within or {})
+    members = Family(family, start, within, trellis)
     check_positive("tolerance", tolerance)
-
-    def log_evidence(x: Floats) -> float:
-        return _posterior(family(**_values(names, x)), trellis).log_evidence
-
     summit = climb(
-        log_evidence, np.clip(begin, low, high), low, high, tolerance=tolerance, most=check_integer("most", most, 1)
+        lambda x: members.posterior(x).log_evidence,
+        members.start,
+        members.low,
+        members.high,
+        tolerance=tolerance,
+        most=check_integer("most", most, 1),
     )
-    edges = _edges(names, summit, low, high)
+    edges = _edges(members, summit.x)
     if edges:
         warnings.warn(
             f"the evidence still grows where {' and '.join(edges)} cannot go further; widen `within`, or take "
             "it that this end is what the data want",
             stacklevel=2,
         )
-    values = _values(names, summit.x)
-    return Optimum(family(**values), values, summit.value, -summit.hessian, edges, summit.n_values)
+    values = members.values(summit.x)
+    without = _without_structure(members, tolerance)
+    model = members.model(summit.x)
+    return Optimum(model, values, summit.value, -summit.hessian, without, edges, summit.n_values)
 
 
-def _values(names: list[str], x: Floats) -> dict[str, float]:
-    return dict(zip(names, np.exp(x).tolist(), strict=True))
+def _without_structure(members: Family, tolerance: float) -> float | None:
+    if members.model(members.start).log_evidence_without_structure is None:
+        return None
+    formula = lambda x: float(members.model(x).log_evidence_without_structure or 0.0)  # noqa: E731
+    return climb(formula, members.start, members.low, members.high, tolerance=tolerance, most=_MANY).value
 
 
-def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, float]]) -> tuple[Floats, Floats]:
-    unknown = sorted(set(within) - set(names))
-    if unknown:
-        raise ValueError(f"within speaks of {unknown[0]!r}; the parameters are {', '.join(map(repr, names))}")
-    low, high = begin - math.log(_FACTOR), begin + math.log(_FACTOR)
-    for name, ends in within.items():
-        i = names.index(name)
-        low[i], high[i] = (math.log(check_positive(f"an end of {name}", end)) for end in ends)
-        if not low[i] < high[i]:
-            raise ValueError(f"within has {ends} for {name}; give the lower end first, and a larger one")
-    return low, high
-
-
-def _edges(names: list[str], summit: Summit, low: Floats, high: Floats) -> tuple[str, ...]:
-    is_edge = (summit.x < low + _EDGE) | (summit.x > high - _EDGE)
-    return tuple(name for name, edge in zip(names, is_edge.tolist(), strict=True) if edge)
-
-
-def _posterior(model: Model, trellis: Any) -> HierarchyPosterior | PartitionPosterior:
-    require_model(model, wanted="a model, such as palmette.models.Contrasts(points), from the family")
-    kind = HierarchyPosterior if model.clusterings == "hierarchies" else PartitionPosterior
-    made: HierarchyPosterior | PartitionPosterior = kind(model, trellis=trellis, progress=False)  # type: ignore[arg-type]
-    return made
+def _edges(members: Family, x: Floats) -> tuple[str, ...]:
+    is_edge = (x < members.low + _EDGE) | (x > members.high - _EDGE)
+    return tuple(name for name, edge in zip(members.names, is_edge.tolist(), strict=True) if edge)

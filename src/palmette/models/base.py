@@ -48,6 +48,8 @@ class Model:
     knows_all: ClassVar[bool] = True
     #: What is added to log Z to give the log evidence, if ψ is a probability of data up to this constant.
     log_evidence_offset: float | None = None
+    #: log p(data) if there were nothing to find, of the same data and with the same parameters; None if not known.
+    log_evidence_without_structure: float | None = None
 
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
         self._n_leaves = check_leaf_count(n_leaves)

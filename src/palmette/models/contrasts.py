@@ -103,7 +103,8 @@ class Contrasts(SplitModel):
                 f"b is {self._b:g}, and the sum of squares is {total:g}: contrasts as small as b are lost in the "
                 f"rounding of such sums; give a b of at least {_LOST * total:g}"
             )
-        super().__init__(len(x), theta=self._law(), pairwise=[squared], labels=labels)
+        self._total = total
+        super().__init__(len(x), theta=self._law(self._dimension), pairwise=[squared], labels=labels)
 
     def increments(self, hierarchy: Hierarchy) -> Floats:
         """(n − 1,): Δ = |c|² of every split of a binary hierarchy on the same labels."""
@@ -134,13 +135,23 @@ class Contrasts(SplitModel):
         """The same points with another law of variances."""
         made = copy.copy(self)
         made._a, made._b = check_positive("a", a), check_positive("b", b)
-        made._theta = read_only(np.array(made._law()))
+        made._theta = read_only(np.array(made._law(made._dimension)))
         return made
 
-    def _law(self) -> list[float]:
-        a, b, d = self._a, self._b, self._dimension
+    def _law(self, d: float) -> list[float]:
+        # Of d numbers with one variance: the constant, and what goes into (a + d/2) log(b + half the sum of squares).
+        a, b = self._a, self._b
         constant = math.lgamma(a + d / 2) - math.lgamma(a) + a * math.log(b) - d / 2 * math.log(2 * math.pi)
         return [constant, a + d / 2, b]
+
+    @property
+    def log_evidence_without_structure(self) -> float:  # type: ignore[override]
+        """log p(points) with one σ² ~ InverseGamma(a, b) for all contrasts: one Gaussian, whatever the hierarchy.
+
+        All contrasts together are (n − 1) d numbers whose squares add up to SSE(X).
+        """
+        constant, exponent, b = self._law((self.n_leaves - 1) * self._dimension)
+        return constant - exponent * math.log(b + 0.5 * self._total)
 
     @property
     def a(self) -> float:

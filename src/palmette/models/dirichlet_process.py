@@ -93,6 +93,13 @@ class DirichletProcess(ClusterModel):
         """log Γ(α) − log Γ(α + n): what is added to log Z to give the log evidence."""
         return -float(log_rising([self._concentration], self.n_leaves)[0, -1])
 
+    @property
+    def log_evidence_without_structure(self) -> float:  # type: ignore[override]
+        """log m(x) of all points: one cluster."""
+        n = self.n_leaves
+        whole = float(self.log_potentials(np.array([0, n]), np.arange(n))[0])
+        return whole - math.log(self._concentration) - math.lgamma(n)
+
     def log_prior(self, partition: Partition) -> float:
         """Log-probability of a partition on the same labels before the data are seen: the Chinese restaurant process.
 

@@ -102,15 +102,27 @@ class NormalPairs(SplitModel):
                 f"rate is {self._rate:g}, and the sum of squares is {total:g}: spreads as small as that are lost in "
                 f"the rounding of such sums; give a rate of at least {_LOST * total:g}"
             )
+        self._listed = listed - self._mean
         pairwise = [values, np.square(values), *data.n_known]
         super().__init__(len(values), theta=self._law(len(values)), pairwise=pairwise, labels=data.labels)
 
     def _law(self, n: int) -> Floats:
         k, shape, rate = self._pseudo_count, self._shape, self._rate
-        known = np.arange(most_across(n) + 1)
-        table = gammaln(shape + known / 2) - math.lgamma(shape) + shape * math.log(rate)
-        table += 0.5 * np.log(k / (k + known)) - known / 2 * math.log(2 * math.pi)
-        return np.concatenate([[k, shape, rate, self._mean], table])
+        return np.concatenate([[k, shape, rate, self._mean], self._constants(np.arange(most_across(n) + 1))])
+
+    def _constants(self, known: npt.NDArray[np.integer]) -> Floats:
+        # What depends on the number of pairs alone.
+        k, shape, rate = self._pseudo_count, self._shape, self._rate
+        gammas = gammaln(shape + known / 2) - math.lgamma(shape) + shape * math.log(rate)
+        return gammas + 0.5 * np.log(k / (k + known)) - known / 2 * math.log(2 * math.pi)  # type: ignore[no-any-return]
+
+    @property
+    def log_evidence_without_structure(self) -> float:  # type: ignore[override]
+        """log p(similarities) with one mean and one variance for all pairs."""
+        known, total = len(self._listed), float(self._listed.sum())
+        spread = float(np.square(self._listed).sum()) - total**2 / (self._pseudo_count + known)
+        constant = float(self._constants(np.array([known]))[0])
+        return constant - (self._shape + 0.5 * known) * math.log(self._rate + 0.5 * max(spread, 0.0))
 
     @property
     def mean(self) -> float:

@@ -80,6 +80,7 @@ class PoissonPairs(SplitModel):
         mean = float(listed.mean()) if listed.any() else 1.0
         self._rate = self._shape / mean if rate is None else check_positive("rate", rate)
         self._log_factorials = float(gammaln(listed + 1.0).sum())
+        self._listed = listed
         pairwise = [data.values, *data.n_known]
         theta = self._law(len(data.values), float(listed.sum()))
         super().__init__(len(data.values), theta=theta, pairwise=pairwise, labels=data.labels)
@@ -95,6 +96,13 @@ class PoissonPairs(SplitModel):
     def log_density_offset(self) -> float:  # type: ignore[override]
         """−Σ log x! over the known pairs."""
         return -self._log_factorials
+
+    @property
+    def log_evidence_without_structure(self) -> float:  # type: ignore[override]
+        """log p(counts) with one λ ~ Gamma(shape, rate) for all pairs."""
+        shape, rate, total = self._shape, self._rate, float(self._listed.sum())
+        constant = math.lgamma(shape + total) - math.lgamma(shape) + shape * math.log(rate) - self._log_factorials
+        return constant - (shape + total) * math.log(rate + len(self._listed))
 
     @property
     def shape(self) -> float:

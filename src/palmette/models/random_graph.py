@@ -87,6 +87,7 @@ class HierarchicalRandomGraph(SplitModel):
             data, "adjacency", weighted, "an edge is 0 or 1. Counts go to PoissonPairs, weights to NormalPairs"
         )
         self._a, self._b = check_positive("a", a), check_positive("b", b)
+        self._listed = data.listed
         pairwise = [data.values, *data.n_known]
         super().__init__(len(data.values), theta=self._law(len(data.values)), pairwise=pairwise, labels=data.labels)
 
@@ -95,6 +96,12 @@ class HierarchicalRandomGraph(SplitModel):
         i = np.arange(most_across(n) + 1)
         begins = [_TABLES + len(i), _TABLES + 2 * len(i)]
         return np.concatenate([[a, a + b], begins, gammaln(a + i), gammaln(b + i), gammaln(a + b + i) + betaln(a, b)])
+
+    @property
+    def log_evidence_without_structure(self) -> float:  # type: ignore[override]
+        """log p(graph) with one p ~ Beta(a, b) for all pairs."""
+        edges, known = float(self._listed.sum()), len(self._listed)
+        return float(betaln(self._a + edges, self._b + known - edges) - betaln(self._a, self._b))
 
     @property
     def a(self) -> float:

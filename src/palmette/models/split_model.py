@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "require_binary"]
 
 # What held for one log ψ need not hold for another.
-_NOT_INHERITED = ("bound", "never_gains", "beam_score", "beam_outlook", "prediction", "log_density_offset", "fitted_to")
+_NOT_INHERITED = (
+    "bound",
+    "never_gains",
+    "beam_score",
+    "beam_outlook",
+    "prediction",
+    "log_density_offset",
+    "log_evidence_without_structure",
+    "fitted_to",
+)
 
 MaskList = Ints | Sequence[int]  # clusters as bit masks, which may be longer than 64 bits
 
@@ -136,11 +145,14 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``log_density_offset``
         what is added to a log potential to give the log probability (density) of the data given the hierarchy, if it is
         one; None unless you say otherwise. The posterior has a `log_evidence` then.
+    ``log_evidence_without_structure``
+        the log probability (density) of the same data if all splits had one law, an attribute or a property; None
+        unless you say otherwise. `palmette.evidence.compare` sets the `log_evidence` beside it.
     ``fitted_to(hierarchies)``
         a method: the model with the parameters under which the data are most probable given these hierarchies. With it
         `palmette.evidence.tuned` finds parameters for any number of leaves.
 
-    The last seven are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last eight are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -160,6 +172,7 @@ class SplitModel(FeatureModel, HierarchyModel):
     beam_outlook: ClassVar[Any] = None
     prediction: ClassVar[Any] = None
     log_density_offset: float | None = None
+    log_evidence_without_structure: float | None = None
 
     @property
     def never_gains(self) -> bool:

@@ -43,6 +43,11 @@ class PriorModel(HierarchyModel):
         return None if given is None else given + self.prior.law(self.n_leaves).log_constant
 
     @property
+    def log_evidence_without_structure(self) -> float | None:  # type: ignore[override]
+        """That of the model: where there is no hierarchy, none has a prior."""
+        return self.model.log_evidence_without_structure
+
+    @property
     def predictions(self) -> SplitModel | None:
         """Those of the model: given a hierarchy, its prior says nothing more."""
         return self.model.predictions
@@ -120,7 +125,9 @@ def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: An
         "__doc__": PriorModel.__doc__,
         "n_features": n_features if is_separable else n_features + 1,
         "features": staticmethod(specialise_inline(template, features=features)),
-        "fitted_to": PriorModel.fitted_to,  # not inherited by whom has features of its own
+        # These two hold also where log ψ is another.
+        "fitted_to": PriorModel.fitted_to,
+        "log_evidence_without_structure": PriorModel.log_evidence_without_structure,
     }
     if not is_separable:
         names["score"] = staticmethod(specialise_inline(_score, score=score, **given))

@@ -1,10 +1,10 @@
-"""What posteriors over hierarchies and over partitions have in common: tables, ranks, the probability of an answer."""
+"""What posteriors over hierarchies and over partitions have in common: a model, passes, and the tables they return."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,11 @@ from palmette.checks import check_integer
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
 from palmette.passes.conditions import Conditions
-from palmette.posterior.cache import Cached, cached
-from palmette.posterior.estimate import Estimate
+from palmette.posterior.cache import cached
+from palmette.posterior.distribution import Clustering, Distribution
 
 __all__ = ["Posterior"]
 
-# Two log potentials nearer than this (relative to their size) are the same number summed in another order.
-_SAME = 1e-11
 _WITH_EVIDENCE = {
     "hierarchies": "Contrasts, HierarchicalRandomGraph, PoissonPairs and NormalPairs",
     "partitions": "Dirichlet processes",
@@ -39,20 +37,17 @@ class _Passes(Protocol):
     def entropy(self, Z: Floats, mu: Floats) -> float: ...
 
 
-Clustering = TypeVar("Clustering")
 AnyModel = TypeVar("AnyModel", bound=Model)
 AnyTrellis = TypeVar("AnyTrellis")
 AnyConditions = TypeVar("AnyConditions", bound=Conditions)
 AnyPasses = TypeVar("AnyPasses", bound=_Passes)
 
 
-class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions, AnyPasses]):
+class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrellis, AnyConditions, AnyPasses]):
     """p(x) = exp(log potential of x) / Z. Subclasses say what x is, and make the passes of a model on a trellis.
 
     Of the passes a posterior knows the protocol only, and it holds the tables that they return.
     """
-
-    _thing: ClassVar[str]  # what x is, for messages
 
     def __init__(
         self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, options: dict[str, Any]
@@ -95,19 +90,9 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
         return self._make_passes()
 
     @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self._model.n_leaves
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """The names of the leaves."""
         return self._model.labels
-
-    @property
-    @abstractmethod
-    def log_partition(self) -> float:
-        """log Z."""
 
     @property
     def log_evidence(self) -> float:
@@ -123,9 +108,16 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
             )
         return self.log_partition + float(offset)
 
-    @abstractmethod
-    def log_potential(self, x: Clustering, /) -> float:
-        """The log potential of one clustering."""
+    @property
+    def log_evidence_without_structure(self) -> float:
+        """log p(data) if there were nothing to find, with the same parameters; see `palmette.evidence.compare`."""
+        found = self._model.log_evidence_without_structure
+        if found is None:
+            raise TypeError(
+                f"{type(self._model).__name__} does not say how probable data without structure are; those that do are "
+                f"{_WITH_EVIDENCE[self._model.clusterings]}"
+            )
+        return float(found)
 
     @abstractmethod
     def _make_passes(self) -> AnyPasses:
@@ -160,54 +152,6 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
         self._require_possible()
         return [(self._make(clusters), self._log_prob(value)) for value, clusters in self._ranked(k)]
 
-    def log_prob(self, x: Clustering, /) -> float:
-        """log p(x) ≤ 0."""
-        self._require_possible()
-        return self._log_prob(self.log_potential(x))
-
-    def rank(self, x: Clustering, /, limit: int = 10_000) -> Estimate:
-        """1 + the number of strictly more probable ones.
-
-        Exact if it is at most `limit`, the number that are listed; else a lower bound.
-        """
-        better = self._better(x, limit)
-        if better is None:
-            return Estimate(self.count + 1, "exact")
-        values, complete = better
-        return Estimate(len(values) + 1, "exact" if complete else "bound")
-
-    def credible_level(
-        self,
-        x: Clustering,
-        /,
-        limit: int = 10_000,
-        n_draws: int = 10_000,
-        rng: np.random.Generator | int | None = None,
-    ) -> Estimate:
-        """The probability of all strictly more probable ones: x lies in every credible set of a larger level.
-
-        Exact if there are fewer than `limit` of them; else the share among `n_draws` exact draws, with its standard
-        error.
-        """
-        better = self._better(x, limit)
-        if better is None:
-            return Estimate(1.0, "exact")
-        values, complete = better
-        if complete:
-            return Estimate(min(1.0, float(np.exp(np.array(values) - self.log_partition).sum())), "exact")
-        check_integer("n_draws", n_draws, 1)
-        log_probs = self._draw(n_draws, _seed(0 if rng is None else rng))[1] - self.log_partition
-        own = self.log_potential(x) - self.log_partition
-        share = float((log_probs > own + self._tolerance(own)).mean())
-        # Agresti and Coull: a share of 0 or 1 among few draws is not certain.
-        centre = (share * n_draws + 2) / (n_draws + 4)
-        return Estimate(share, "estimate", float(np.sqrt(centre * (1 - centre) / (n_draws + 4))))
-
-    def _sampled(self, size: int, rng: np.random.Generator | int | None) -> tuple[npt.NDArray[Any], Floats]:
-        # Draws and their log-probabilities.
-        rows, log_potentials = self._draw(check_integer("size", size, 0), _seed(rng))
-        return rows, np.minimum(log_potentials - self.log_partition, 0.0)
-
     def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[Any], Floats]:
         return self.passes.draw(self._possible, size, seed)
 
@@ -231,30 +175,13 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
         self._require_possible()
         return self._inside
 
-    def _require_possible(self) -> None:
-        if self.log_partition == -np.inf:
-            raise self._impossible()
-
     def _impossible(self) -> ImpossibleData:
         return ImpossibleData(
             f"every {self._thing} over these {self.n_leaves} leaves has probability zero under {self._model!r}"
             f"{self._conditions.phrase()}"
         )
 
-    def _log_prob(self, log_potential: float) -> float:
-        return min(0.0, log_potential - self.log_partition)
-
-    def _tolerance(self, log_prob: float) -> float:
-        return _SAME * max(1.0, abs(log_prob), abs(self.log_partition))
-
-    def _better(self, x: Clustering, limit: int) -> tuple[list[float], bool] | None:
-        # The log potentials of the strictly better ones, and whether these are all; None: all possible ones.
-        check_integer("limit", limit, 1)
-        self._require_possible()
-        own = self.log_potential(x)
-        if own == -np.inf:
-            return None
-        threshold = own + self._tolerance(own)
+    def _above(self, threshold: float, limit: int) -> tuple[list[float], bool]:
         values: list[float] = []
         for value, _ in self._ranked(limit):
             if value <= threshold:
@@ -279,7 +206,3 @@ class Posterior(Cached, Generic[Clustering, AnyModel, AnyTrellis, AnyConditions,
     def __repr__(self) -> str:
         on = "" if self._trellis is None else f", trellis={self._trellis!r}"
         return f"{type(self).__name__}({self._model!r}{on}{self._conditions.phrase()})"
-
-
-def _seed(rng: np.random.Generator | int | None) -> int:
-    return int(np.random.default_rng(rng).integers(2**63))

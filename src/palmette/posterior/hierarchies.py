@@ -6,31 +6,31 @@ import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
-from palmette.clusters import Cluster, cluster_mask, cluster_members
+from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits
-from palmette.labels import align_labels, leaf_index, leaf_numbers
+from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.models.tempered import Tempered
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
 from palmette.passes.hierarchies.parting import expected_at_parting
+from palmette.passes.hierarchies.protocol import Splits
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
-from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
-from palmette.posterior.hierarchy_draws import Draws
-from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table
+from palmette.posterior.consensus import hierarchy_of_masks
+from palmette.posterior.hierarchy_verbs import HierarchyVerbs
 from palmette.trellis import SparseTrellis
 
 __all__ = ["HierarchyPosterior"]
 
 
-class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses]):
+class HierarchyPosterior(
+    HierarchyVerbs, Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses]
+):
     """p(H) = φ(H) / Z over all binary hierarchies H of the model's leaves, exactly.
 
     φ(H) = Π ψ(L, R) over the splits of H. With a `SparseTrellis` the sum is over the hierarchies in it, of any number
@@ -46,8 +46,6 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
     >>> round(post.cluster_probability(["a", "b"]), 4)
     0.9994
     """
-
-    _thing = "hierarchy"
 
     def __init__(
         self,
@@ -90,30 +88,6 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         self._require_possible()
         return self._make(self.passes.best_masks(self._maximum))
 
-    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
-        """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
-        return Draws(*self._sampled(size, rng), self.labels, self._trellis)
-
-    def consensus(self, threshold: float = 0.5) -> Hierarchy:
-        """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
-
-        From one half on no two can cross; below, they are added by falling probability where they fit.
-        Its `support` are the probabilities.
-        """
-        check_threshold(threshold)
-        clusters = np.flatnonzero(self._outside > threshold)
-        return consensus(self._masks(clusters), self._outside[clusters], self.labels, threshold)
-
-    def centroid(self) -> Hierarchy:
-        """The binary hierarchy with the largest expected number of clusters that also occur in a draw.
-
-        It maximises Σ μ(C) over its clusters, a maximum recursion with log ψ(L, R) := μ(L) + μ(R).
-        Its `support` are the probabilities.
-        """
-        mu = self._outside
-        gain = self.passes.with_sums(mu)
-        return self.support(self._make(gain.best_masks(gain.maximum())))
-
     # One given hierarchy.
 
     def log_potential(self, hierarchy: Hierarchy, /) -> float:
@@ -126,12 +100,6 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         """Whether a hierarchy meets the conditions."""
         aligned = hierarchy.aligned_to(self.labels)
         return not self._conditions or self._conditions.admit(aligned.clusters())
-
-    def support(self, hierarchy: Hierarchy) -> Hierarchy:
-        """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
-        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
-        numbers = np.array([self.passes.number(mask) for mask in masks])
-        return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
 
     def subtree_probability(self, subtree: Hierarchy) -> float:
         """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is.
@@ -149,56 +117,11 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
         log_potential = float(self.passes.log_psi_of(left, right).sum())
         return float(self._outside[root]) * math.exp(min(0.0, log_potential - self._possible[root]))
 
-    # Clusters.
-
-    def cluster_probability(self, cluster: Cluster) -> float:
-        """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
-        found = self.passes.number(cluster_mask(cluster, self.labels))
-        return float(self._outside[found]) if found >= 0 else 0.0
-
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
-        """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
-        mu = self._outside
-        sizes = self.passes.sizes
-        found = np.flatnonzero((mu >= min_probability) & (sizes >= 2) & (sizes < self.n_leaves))
-        masks = self._masks(found)
-        return member_table(lambda i: cluster_members(masks[i]), sizes[found], mu[found], self.labels)
-
-    def cluster_probability_array(self) -> Floats:
-        """(2^n,): the probability of every cluster, by bit mask (bit i set: leaf i belongs); a read-only view."""
-        if self._trellis is not None:
-            raise TypeError("cluster_probability_array is by bit mask, for the full trellis; ask cluster_probabilities")
-        return self._outside
-
-    def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
-        """The splits of `cluster` that compete, each with its probability given that the cluster occurs.
-
-        Likeliest first; `most` of them, or all.
-        """
-        found = self.passes.number(cluster_mask(cluster, self.labels))
-        Z = self._possible
-        if found < 0 or Z[found] == -np.inf:
-            raise ValueError(f"the cluster {list(cluster)!r} cannot occur, so its splits have no probabilities")
-        left, right, values = self.passes.splits(found, Z)
-        probabilities = np.minimum(np.exp(values - Z[found]), 1.0)
-        keep = np.flatnonzero(probabilities > 0.0)
-        keep = keep[likeliest(probabilities[keep], most)]
-        sides = [self._masks(side[keep]) for side in (left, right)]
-        parts = [lambda i, side=side: cluster_members(side[i]) for side in sides]
-        return split_table(parts[0], parts[1], probabilities[keep], self.labels)
+    # Pairs of leaves.
 
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
         return self.passes.expected_lca_sizes(self._possible, self._outside)
-
-    def expected_lca_depth(self) -> Floats:
-        """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, that hold i.
-
-        That is how many steps below the root the two part, and how deep a leaf is.
-        """
-        below_root = self._outside.copy()
-        below_root[self.passes.root] = 0.0
-        return self.passes.pair_sums(below_root)
 
     def link_probabilities(self) -> Floats:
         """(n, n): the probability that i and j are joined, given what is known of all pairs; 0 on the diagonal.
@@ -262,11 +185,19 @@ class HierarchyPosterior(Posterior[Hierarchy, HierarchyModel, SparseTrellis, Hie
 
     # What the common verbs need.
 
+    @property
+    def _frame(self) -> HierarchyPosterior:
+        return self
+
+    def _split_shares(self, cluster: int) -> Splits | None:
+        Z = self._possible
+        if Z[cluster] == -np.inf:
+            return None
+        left, right, values = self.passes.splits(cluster, Z)
+        return left, right, np.minimum(np.exp(values - Z[cluster]), 1.0)
+
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
         return iter(LazyBest(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)
-
-    def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
-        return [self.passes.mask_of(int(cluster)) for cluster in clusters]

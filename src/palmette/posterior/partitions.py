@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 import numpy as np
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
-from palmette.clusters import Cluster, cluster_leaves
+from palmette.clusters import Cluster
 from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
-from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
 from palmette.passes.partitions import PartitionConditions, PartitionPasses, partition_passes
+from palmette.passes.partitions.protocol import Choices
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_partitions import BestPaths
 from palmette.posterior.cache import cached
-from palmette.posterior.consensus import check_threshold
-from palmette.posterior.partition_draws import PartitionDraws
-from palmette.posterior.tables import ClusterRow, JoinRow, SplitRow, Table, likeliest, member_table, split_table
+from palmette.posterior.partition_verbs import PartitionVerbs
 from palmette.trellis import PartitionTrellis
 
 __all__ = ["PartitionPosterior"]
 
 
-class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses]):
+class PartitionPosterior(
+    PartitionVerbs, Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses]
+):
     """p(π) = Π ψ(C) / Z over the partitions π of the model's leaves, C its clusters, exactly.
 
     Without a `trellis`: over all partitions, with tables over all 2^n clusters. With a `PartitionTrellis`: over the
@@ -42,8 +41,6 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
     >>> round(post.together_probability(["a", "b"]), 4)
     0.8286
     """
-
-    _thing = "partition"
 
     def __init__(
         self,
@@ -79,22 +76,6 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
             raise self._impossible()
         return self._make(clusters)
 
-    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> PartitionDraws:
-        """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
-        return PartitionDraws(*self._sampled(size, rng), self.labels)
-
-    def consensus(self, threshold: float = 0.5) -> Partition:
-        """The partition with the largest Σ (P(i ~ j) − threshold) over the pairs that it puts together.
-
-        At one half it has the smallest expected number of pairs that it treats differently from a draw (Binder's
-        loss). It is a MAP, under the same conditions and on the same trellis: that of correlation clustering with the
-        affinities P(i ~ j) − threshold.
-        """
-        check_threshold(threshold)
-        affinity = self.coclustering() - threshold
-        model = CorrelationClusters(affinity, labels=self.labels)
-        return self._with(model, self._trellis, self._conditions).map()
-
     # One given partition.
 
     def log_potential(self, partition: Partition, /) -> float:
@@ -105,79 +86,6 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         if self._trellis is not None and not self._trellis.holds(partition):
             return -np.inf
         return self._model.log_potential(partition)
-
-    # Clusters.
-
-    def cluster_probability(self, cluster: Cluster) -> float:
-        """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
-        found = self.passes.find(cluster_leaves(cluster, self.labels))
-        return float(self._outside[found]) if found >= 0 else 0.0
-
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
-        """The clusters that occur with at least this probability; likeliest first."""
-        clusters = np.flatnonzero((self._outside >= min_probability) & (self.passes.sizes > 0))
-        sizes = self.passes.sizes[clusters]
-        return member_table(
-            lambda i: self.passes.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
-        )
-
-    def cluster_probability_array(self) -> Floats:
-        """(2^n,): the probability of every cluster, by bit mask (bit i set: leaf i belongs); a read-only view."""
-        self._require_full("cluster_probability_array", "cluster_probabilities")
-        return self._outside
-
-    def together_probability(self, group: Cluster) -> float:
-        """The probability that all leaves of `group` are in one cluster."""
-        return self.passes.together(self._together, cluster_leaves(group, self.labels))
-
-    def together_probability_array(self) -> Floats:
-        """(2^n,): the probability that a group is together, for every group by bit mask; a read-only view."""
-        self._require_full("together_probability_array", "together_probability")
-        return self._together
-
-    def coclustering(self) -> Floats:
-        """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
-        return self.passes.coclustering(self._together)
-
-    def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
-        """The ways to split `cluster` in two, each with the probability that both parts are clusters.
-
-        Likeliest first; `most` of them, or all.
-        """
-        self._require_possible()
-        left, right, log_psi = self.passes.splits(cluster_leaves(cluster, self.labels))
-        keep = log_psi > -np.inf
-        left, right, log_psi = left[keep], right[keep], log_psi[keep]
-        probabilities = np.zeros(len(left))
-        if len(left):
-            best = int(np.argmax(log_psi))
-            joint = self.passes.log_joint([int(left[best]), int(right[best])], self._possible)
-            log_probs = joint - self.log_partition + (log_psi - log_psi[best])
-            probabilities = np.exp(np.minimum(log_probs, 0.0))
-
-        kept = likeliest(probabilities, most)
-
-        def part(i: int, side: int) -> tuple[int, ...]:  # the lowest leaf is on the left
-            return sorted(self.passes.members(int(half[kept[i]])) for half in (left, right))[side]
-
-        return split_table(partial(part, side=0), partial(part, side=1), probabilities[kept], self.labels)
-
-    def join_probabilities(self, cluster: Cluster) -> Table[JoinRow]:
-        """What `cluster` can be joined with, each with the probability that the two together are one cluster."""
-        leaves = cluster_leaves(cluster, self.labels)
-        joined = (self.passes.shared(leaves) == len(leaves)) & (self.passes.sizes > len(leaves))
-        found = np.flatnonzero(joined & (self._outside > 0.0))
-
-        def others(i: int) -> list[int]:
-            return [leaf for leaf in self.passes.members(int(found[i])) if leaf not in leaves]
-
-        sizes = self.passes.sizes[found].astype(np.int64) - len(leaves)
-        return member_table(others, sizes, self._outside[found], self.labels, JoinRow)
-
-    def n_clusters_probabilities(self) -> Floats:
-        """(n + 1,): the probability that the partition has k clusters, for k = 0 … n; a read-only view."""
-        self._require_possible()
-        return self._n_clusters_probabilities
 
     # Other posteriors.
 
@@ -215,24 +123,30 @@ class PartitionPosterior(Posterior[Partition, PartitionModel, PartitionTrellis, 
         return read_only(self.passes.cluster_probabilities(self._possible))
 
     @cached
-    def _together(self) -> Floats:
-        return read_only(self.passes.together_table(self._outside))
-
-    @cached
     def _n_clusters_probabilities(self) -> Floats:
         return read_only(np.minimum(np.exp(self.passes.log_partitions_by_number() - self.log_partition), 1.0))
 
     # What the common verbs need.
+
+    @property
+    def _frame(self) -> PartitionPosterior:
+        return self
+
+    def _split_shares(self, leaves: frozenset[int]) -> Choices:
+        left, right, log_psi = self.passes.splits(leaves)
+        probabilities = np.zeros(len(left))
+        if (log_psi > -np.inf).any():
+            best = int(np.argmax(log_psi))
+            joint = self.passes.log_joint([int(left[best]), int(right[best])], self._possible)
+            log_probs = joint - self.log_partition + (log_psi - log_psi[best])
+            probabilities = np.exp(np.minimum(log_probs, 0.0))
+        return left, right, probabilities
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
         return iter(BestPaths(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Partition:
         return self.passes.partition_of(clusters)
-
-    def _require_full(self, verb: str, instead: str) -> None:
-        if self._trellis is not None:
-            raise TypeError(f"{verb} is by bit mask, for the full trellis; on a PartitionTrellis ask {instead}")
 
     def _only_into(self, n_clusters: int | None) -> bool:
         # Whether no other number of clusters can occur.

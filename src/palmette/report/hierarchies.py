@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from palmette.hierarchy import Hierarchy
-from palmette.posterior import ConditionalClusters, HierarchyPosterior
+from palmette.posterior import ConditionalClusters
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
-from palmette.report.listing import Listing, hierarchy_listing
+from palmette.report.listing import Hierarchies, Listing, hierarchy_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount
-from palmette.report.summary import account_of, clusters_of, summary
+from palmette.report.summary import account_of, clusters_of, exactness, summary
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 from palmette.sampling import SampledPosterior
 
@@ -21,7 +21,7 @@ _HINT = "Point at a cluster to see its members; choose it to see how else it cou
 
 
 def hierarchy_contents(
-    posterior: HierarchyPosterior, classes: Classes, n_alternatives: int, min_probability: float
+    posterior: Hierarchies, classes: Classes, n_alternatives: int, min_probability: float
 ) -> Contents:
     """Summary, dendrogram, alternatives and data of a posterior over hierarchies."""
     best, drawn, listing, pictures = shown_hierarchies(
@@ -50,7 +50,7 @@ class ShownHierarchies(NamedTuple):
 
 
 def shown_hierarchies(
-    posterior: HierarchyPosterior | SampledPosterior, n_best: int, min_probability: float, title: str
+    posterior: Hierarchies | SampledPosterior, n_best: int, min_probability: float, title: str
 ) -> ShownHierarchies:
     """The best ones, the first of them, which is called `title`, and a consensus to be drawn, and the clusters."""
     labels = posterior.labels
@@ -102,7 +102,7 @@ def _note(n: int) -> Html:
     return element("p", words, class_="fine")
 
 
-def _validity(posterior: HierarchyPosterior) -> str:
+def _validity(posterior: Hierarchies) -> str:
     if isinstance(posterior.model, ConditionalClusters):
         pieces = "clusters" if posterior.model.trellis.is_closed else "splits"
         return (
@@ -111,7 +111,7 @@ def _validity(posterior: HierarchyPosterior) -> str:
             "They are computed exactly, and are as good an estimate as the sample is."
         )
     if posterior.is_exact:
-        return "These numbers are exact: they are sums over every hierarchy there is, with no sampling and no search."
+        return exactness(posterior, "hierarchy")
     return (
         "These numbers are conditional: they are exact given that the hierarchy is one of the "
         f"{amount(posterior.count)} in a sparse trellis. Hierarchies outside of it are not counted, "

@@ -6,11 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from palmette.labels import leaf_index
-from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.sampling import SampledPartitions, SampledPosterior
 
-__all__ = ["Leaves", "ListedCluster", "Listing", "hierarchy_listing", "partition_listing", "rows_above"]
+__all__ = [
+    "AnyPosterior",
+    "Hierarchies",
+    "Leaves",
+    "ListedCluster",
+    "Listing",
+    "Partitions",
+    "hierarchy_listing",
+    "partition_listing",
+    "rows_above",
+]
 
 _MOST_ROWS = 400
 _MOST_NAMES = 60_000  # members of all rows together: keeps the file small
@@ -20,7 +30,9 @@ _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 
 Leaves = frozenset[int]
 Rival = tuple[list[int], float]
-Splitting = HierarchyPosterior | PartitionPosterior | SampledPosterior  # those that know the splits of a cluster
+Hierarchies = HierarchyPosterior | HierarchyMixture  # those that are sums over a trellis
+Partitions = PartitionPosterior | PartitionMixture
+Splitting = Hierarchies | Partitions | SampledPosterior  # those that know the splits of a cluster
 AnyPosterior = Splitting | SampledPartitions
 
 
@@ -68,7 +80,7 @@ def rows_above(table: Table[Any], probability: float) -> int:
 
 
 def hierarchy_listing(
-    posterior: HierarchyPosterior | SampledPosterior,
+    posterior: Hierarchies | SampledPosterior,
     best: Iterable[Leaves],
     others: Iterable[Leaves],
     min_probability: float,
@@ -85,7 +97,7 @@ def hierarchy_listing(
 
 
 def partition_listing(
-    posterior: PartitionPosterior | SampledPartitions, best: Iterable[Leaves], min_probability: float
+    posterior: Partitions | SampledPartitions, best: Iterable[Leaves], min_probability: float
 ) -> Listing:
     """The clusters of at least this probability and those of the `best` partition; with their splits and joins.
 
@@ -93,7 +105,7 @@ def partition_listing(
     """
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
-    if isinstance(posterior, PartitionPosterior):
+    if isinstance(posterior, Partitions):
         _split(rows, posterior)
     for cluster in rows:
         cluster.joins = _joins(cluster.leaves, rows)

@@ -6,14 +6,13 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.partition import Partition
-from palmette.posterior import PartitionPosterior
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.heat_map import MOST_LEAVES, heat_map
-from palmette.report.listing import Leaves, Listing, partition_listing
+from palmette.report.listing import Leaves, Listing, Partitions, partition_listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import amount, percent, plus_minus
-from palmette.report.summary import account_of, chip, cluster_name, summary
+from palmette.report.summary import account_of, chip, cluster_name, exactness, summary
 from palmette.report.trees import level
 from palmette.sampling import SampledPartitions
 
@@ -32,7 +31,7 @@ _HINT = "Point at the map to compare two leaves; choose a cluster to see how it 
 
 
 def partition_contents(
-    posterior: PartitionPosterior, classes: Classes, n_alternatives: int, min_probability: float
+    posterior: Partitions, classes: Classes, n_alternatives: int, min_probability: float
 ) -> Contents:
     """Summary, co-clustering map, number of clusters, alternatives and data of a posterior over partitions."""
     best, listing, pictures = shown_partitions(posterior, max(2, n_alternatives), min_probability)
@@ -59,9 +58,7 @@ class ShownPartitions(NamedTuple):
     pictures: list[Html]  # small ones of the best
 
 
-def shown_partitions(
-    posterior: PartitionPosterior | SampledPartitions, n_best: int, min_probability: float
-) -> ShownPartitions:
+def shown_partitions(posterior: Partitions | SampledPartitions, n_best: int, min_probability: float) -> ShownPartitions:
     """The best ones, and the clusters."""
     best = [(found.aligned_to(posterior.labels), value) for found, value in posterior.best(n_best)]
     first = best[0][0]
@@ -135,7 +132,7 @@ def _order(best: Partition) -> list[int]:
     return [leaf for group in best.clusters_by_size() for leaf in sorted(group)]
 
 
-def _numbers(posterior: PartitionPosterior) -> Html:
+def _numbers(posterior: Partitions) -> Html:
     shares, n_draws = _n_clusters(posterior)
     note = f"Shares among {n_draws:,} exact draws: the leaves are too many to compute them."
     return number_table(shares, note=note if n_draws else None)
@@ -148,7 +145,7 @@ def _number_row(k: int, share: float, error: float | None, top: float) -> Html:
     return element("tr", element("th", str(k), scope="row"), element("td", words), element("td", picture))
 
 
-def _n_clusters(posterior: PartitionPosterior) -> tuple[Floats, int]:
+def _n_clusters(posterior: Partitions) -> tuple[Floats, int]:
     # The probability of each number of clusters, and of how many draws it is a share if it is one.
     if posterior.n_leaves <= (_COUNTED if posterior.is_exact else 20 * _COUNTED):
         return posterior.n_clusters_probabilities(), 0
@@ -162,9 +159,9 @@ def _upper(matrix: Floats) -> list[list[float]]:
     return [[round(float(value), 5) for value in matrix[i, i + 1 :]] for i in range(len(matrix) - 1)]
 
 
-def _validity(posterior: PartitionPosterior) -> str:
+def _validity(posterior: Partitions) -> str:
     if posterior.is_exact:
-        return "These numbers are exact: they are sums over every partition there is, with no sampling and no search."
+        return exactness(posterior, "partition")
     return (
         "These numbers are conditional: they are exact given that the partition is one of the "
         f"{amount(posterior.count)} into chosen clusters. Partitions with other clusters are not counted, "

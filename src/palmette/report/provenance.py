@@ -12,8 +12,9 @@ import numpy as np
 from palmette._version import __version__
 from palmette.likelihoods.base import Likelihood
 from palmette.models.base import Model
-from palmette.posterior import ConditionalClusters, HierarchyPosterior, PartitionPosterior
-from palmette.report.listing import AnyPosterior
+from palmette.posterior import ConditionalClusters
+from palmette.posterior.mixture import Mixture
+from palmette.report.listing import AnyPosterior, Hierarchies, Partitions
 from palmette.report.markup import Html, element, joined
 from palmette.sampling import SampledPartitions, SampledPosterior
 
@@ -26,7 +27,7 @@ def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, d
     facts: dict[str, str | None] = {
         "Made with": f"palmette {__version__}",
         "Model": _model(model),
-        "Parameters": ", ".join(f"{name} = {value}" for name, value in model_parameters(model).items()) or None,
+        "Parameters": _parameters(posterior),
         "Conditions": _conditions(posterior),
         **_computed(posterior),
         "Command": None if command is None else element("code", command),
@@ -91,6 +92,14 @@ def _model(model: Model) -> Html:
     return joined((type(model).__name__, aside))
 
 
+def _parameters(posterior: AnyPosterior) -> str | None:
+    if isinstance(posterior, Mixture):
+        few = [", ".join(f"{name} = {value:.4g}" for name, value in made.items()) for made in posterior.parameters]
+        words = [f"{made} (weight {weight:.3f})" for made, weight in zip(few, posterior.weights, strict=True)]
+        return f"averaged over {len(words)} posteriors: " + "; ".join(words)
+    return ", ".join(f"{name} = {value}" for name, value in model_parameters(posterior.model).items()) or None
+
+
 def _conditions(posterior: AnyPosterior) -> str | None:
     if isinstance(posterior, SampledPartitions):  # chains over partitions take none
         return None
@@ -103,13 +112,13 @@ def _computed(posterior: AnyPosterior) -> dict[str, str | None]:
     return {
         "Trellis": _trellis(posterior),
         "log Z": f"{posterior.log_partition:.10g}",
-        "Entropy": f"{posterior.entropy:.6g} nats",
+        "Entropy": f"{float(posterior.entropy):.6g} nats",
     }
 
 
-def _trellis(posterior: HierarchyPosterior | PartitionPosterior) -> str:
+def _trellis(posterior: Hierarchies | Partitions) -> str:
     n = posterior.n_leaves
-    if isinstance(posterior, PartitionPosterior):
+    if isinstance(posterior, Partitions):
         if (listed := posterior.trellis) is None:
             return f"full: all {2**n - 1:,} clusters"
         return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"

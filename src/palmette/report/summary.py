@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
-from palmette.posterior import HierarchyPosterior, PartitionPosterior
-from palmette.report.listing import Leaves, ListedCluster, Listing
+from palmette.posterior.mixture import Mixture
+from palmette.report.listing import Hierarchies, Leaves, ListedCluster, Listing, Partitions
 from palmette.report.markup import Html, element, joined, name
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
 
@@ -17,6 +17,7 @@ __all__ = [
     "chip",
     "cluster_name",
     "clusters_of",
+    "exactness",
     "exchange",
     "kinds",
     "ratio_to_best",
@@ -45,24 +46,32 @@ class Account:
 
 
 def account_of(
-    posterior: HierarchyPosterior | PartitionPosterior,
+    posterior: Hierarchies | Partitions,
     best: Sequence[tuple[Hierarchy | Partition, float]],
     listing: Listing,
     validity: str,
 ) -> Account:
     """The account of a posterior, of which these are the most probable hierarchies or partitions."""
-    of_hierarchies = isinstance(posterior, HierarchyPosterior)
+    of_hierarchies = isinstance(posterior, Hierarchies)
     return Account(
         thing="hierarchy" if of_hierarchies else "partition",
         things="hierarchies" if of_hierarchies else "partitions",
         labels=posterior.labels,
         count=posterior.count,
         is_full=posterior.is_exact,
-        entropy=posterior.entropy,
+        entropy=float(posterior.entropy),
         best=clusters_of(best),
         listing=listing,
         validity=validity,
     )
+
+
+def exactness(posterior: Hierarchies | Partitions, thing: str) -> str:
+    """What is said of numbers that are sums over everything, and averages over parameters if they are."""
+    words = f"These numbers are exact: they are sums over every {thing} there is, with no sampling and no search."
+    if not isinstance(posterior, Mixture):
+        return words
+    return f"{words} They are averaged over {len(posterior.parts)} posteriors, by weight, so that no model is chosen."
 
 
 def clusters_of(best: Iterable[tuple[Hierarchy | Partition, float]]) -> list[tuple[frozenset[Leaves], float]]:

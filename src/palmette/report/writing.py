@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from palmette.checks import check_integer
-from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.report.classes import read_classes
 from palmette.report.hierarchies import hierarchy_contents
-from palmette.report.listing import AnyPosterior
+from palmette.report.listing import AnyPosterior, Hierarchies
 from palmette.report.page import page
 from palmette.report.partitions import partition_contents
 from palmette.report.provenance import provenance
@@ -22,7 +21,7 @@ __all__ = ["write"]
 
 
 def write(
-    posterior: HierarchyPosterior | PartitionPosterior | SampledPosterior | SampledPartitions,
+    posterior: AnyPosterior,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -58,7 +57,7 @@ def write(
         contents = sampled_hierarchy_contents(posterior, marks, n_alternatives, least)
     elif isinstance(posterior, SampledPartitions):
         contents = sampled_partition_contents(posterior, marks, n_alternatives, least)
-    elif isinstance(posterior, HierarchyPosterior):
+    elif isinstance(posterior, Hierarchies):
         contents = hierarchy_contents(posterior, marks, n_alternatives, least)
     else:
         contents = partition_contents(posterior, marks, n_alternatives, least)

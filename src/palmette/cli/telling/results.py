@@ -33,12 +33,13 @@ def heading(command: str, source: str, leaves: Leaves) -> dict[str, Any]:
 def numbers(posterior: Any) -> dict[str, Any]:
     """The posterior in a few numbers; `exact` says whether the sums are over everything."""
     chosen = None if posterior.is_exact else posterior.trellis
+    entropy = float(posterior.entropy)  # of a mixture, an estimate
     return {
         "exact": posterior.is_exact,
         "trellis": {"kind": "full"} if chosen is None else {"kind": "sparse", "n_clusters": chosen.n_clusters},
         "log_partition": posterior.log_partition,
-        "entropy": posterior.entropy,
-        "perplexity": math.exp(posterior.entropy) if posterior.entropy < 700 else None,
+        "entropy": entropy,
+        "perplexity": math.exp(entropy) if entropy < 700 else None,
     }
 
 

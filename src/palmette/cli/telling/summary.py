@@ -49,7 +49,7 @@ def in_numbers(posterior: Any, things: str) -> str:
 
 def perplexity(posterior: Any, things: str) -> str:
     """The perplexity, in words."""
-    return f"perplexity {_large(posterior.entropy)} (the effective number of {things})"
+    return f"perplexity {_large(float(posterior.entropy))} (the effective number of {things})"
 
 
 def _short(count: int) -> str:

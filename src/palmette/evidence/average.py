@@ -1,0 +1,105 @@
+"""Posteriors that are averaged over the parameters of a family, so that no single value is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import numpy as np
+from scipy.special import logsumexp
+
+from palmette.array_types import Floats
+from palmette.checks import check_integer
+from palmette.evidence.cells import Cell, cells_around
+from palmette.evidence.climbing import climb
+from palmette.evidence.family import Family, SomePosterior
+from palmette.models.base import Model
+from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
+from palmette.trellis import SomeTrellis
+
+__all__ = ["average"]
+
+_TOLERANCE = 0.1  # nats to which the top is found: cells need not lie quite around it
+_NEGLIGIBLE = 0.005  # of the weight, in all
+_MANY = 400  # values of a formula that are looked at
+
+
+def average(
+    family: Callable[..., Model],
+    /,
+    *,
+    within: Mapping[str, tuple[float, float]] | None = None,
+    prior: Callable[..., float] | None = None,
+    most: int = 60,
+    trellis: SomeTrellis | None = None,
+    **start: float,
+) -> HierarchyMixture | PartitionMixture:
+    """p(x | data) = ∫ p(x | data, θ) p(θ | data) dθ, for a family that makes a model of parameters: ``family(**θ)``.
+
+    The posterior with θ left open, as a mixture of some twenty posteriors (for two parameters), which answers as one of
+    them does. Parameters are positive; `start`, `within` and `trellis` are those of `maximise`. θ has the density
+    `prior` beforehand: a function of the parameters by name that returns the logarithm of the density of *log* θ, and
+    unless given that is flat `within` its ends. Weights are evidence × prior, on equal cells around the maximum, as
+    wide as the curvature there suggests, that hold 99 % of p(θ | data) if it is about normal. `parameters` and
+    `weights` of the result say which they are, and its `log_evidence` is log p(data) = log ∫ p(data | θ) p(θ) dθ. The
+    evidence of an opponent without structure is averaged over the same θ, if the model has one; see `compare`.
+
+    At most about `most` posteriors are looked at beside those for the maximum; if the evidence is flat over more than
+    that, cells are made wider. It needs log Z, so it is for models that fit on the full trellis, or on a sparse one.
+
+    >>> import functools, palmette as pal
+    >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
+    >>> post = pal.evidence.average(functools.partial(pal.models.Contrasts, x), a=0.5, b=0.1)
+    >>> round(post.cluster_probability([0, 1, 2]), 3), round(post.log_evidence, 2)
+    (0.995, -25.67)
+    """
+    members = Family(family, start, within, trellis)
+    log_prior = _flat(members) if prior is None else prior
+    check_integer("most", most, 1)
+    made: dict[bytes, SomePosterior] = {}
+
+    def log_weight(x: Floats, keep: bool) -> float:
+        posterior = members.posterior(x)
+        if keep:
+            made[x.tobytes()] = posterior
+        return posterior.log_evidence + float(log_prior(**members.values(x)))
+
+    cells, logs = _cells(log_weight, members, most)
+    chosen = _weighty(logs)
+    parts = [made[cells[i].x.tobytes()] for i in chosen]
+    weighed = (logs[chosen], [members.values(cells[i].x) for i in chosen], _without_structure(members, log_prior))
+    if isinstance(parts[0], HierarchyPosterior):
+        return HierarchyMixture(cast(list[HierarchyPosterior], parts), *weighed)
+    return PartitionMixture(cast(list[PartitionPosterior], parts), *weighed)
+
+
+def _cells(log_weight: Callable[[Floats, bool], float], members: Family, most: int) -> tuple[list[Cell], Floats]:
+    # Cells around the maximum, and the logarithms of what is in them.
+    box = (members.low, members.high)
+    top = climb(lambda x: log_weight(x, False), members.start, *box, tolerance=_TOLERANCE, most=most)
+    cells = cells_around(lambda x: log_weight(x, True), top.x, top.hessian, *box, most=most)
+    return cells, np.array([cell.value + cell.log_volume for cell in cells])
+
+
+def _without_structure(members: Family, log_prior: Callable[..., float]) -> float | None:
+    # log ∫ of the opponent over the same box, with the same prior. It has a formula, so many cells cost nothing.
+    if members.model(members.start).log_evidence_without_structure is None:
+        return None
+
+    def log_weight(x: Floats, keep: bool) -> float:
+        return float(members.model(x).log_evidence_without_structure or 0.0) + float(log_prior(**members.values(x)))
+
+    return float(logsumexp(_cells(log_weight, members, _MANY)[1]))
+
+
+def _flat(members: Family) -> Callable[..., float]:
+    log_density = -float(np.log(members.high - members.low).sum())
+    return lambda **values: log_density
+
+
+def _weighty(logs: Floats) -> list[int]:
+    # Those that are left when the lightest are dropped, as long as they are negligible together.
+    order = np.argsort(logs, kind="stable")
+    shares = np.exp(logs[order] - logs.max())
+    kept = order[np.cumsum(shares) > _NEGLIGIBLE * shares.sum()]
+    return sorted(kept.tolist())

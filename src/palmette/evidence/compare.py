@@ -1,0 +1,91 @@
+"""Two explanations of the same data, as a Bayes factor in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from palmette.evidence.maximise import Optimum
+from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
+
+__all__ = ["Comparison", "Strength", "compare"]
+
+Strength = Literal["none", "positive", "strong", "very strong"]
+Compared = HierarchyPosterior | HierarchyMixture | PartitionPosterior | PartitionMixture | Optimum
+
+_FROM: dict[Strength, float] = {"very strong": 5.0, "strong": 3.0, "positive": 1.0}
+_WORDS = {"positive": "prefer", "strong": "strongly prefer", "very strong": "very strongly prefer"}
+_NAMES = {"hierarchies": ("a hierarchy", "no hierarchy"), "partitions": ("several clusters", "one cluster")}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much more probable the data are with structure than without; as a string, in words.
+
+    >>> print(Comparison(-55.87, -53.47))
+    These data prefer no hierarchy: log Bayes factor −2.40.
+    """
+
+    log_evidence: float
+    """log p(data) of the model."""
+    log_evidence_without_structure: float
+    """log p(data) of its opponent: one Gaussian, one probability of edges, one cluster."""
+    clusterings: Literal["hierarchies", "partitions"] = "hierarchies"
+    """What the structure is."""
+    is_bound: bool = False
+    """Whether some of the model was left out, so that its evidence, and the Bayes factor, is a lower bound."""
+
+    @property
+    def log_bayes_factor(self) -> float:
+        """log p(data | structure) − log p(data | none), in nats; positive: structure."""
+        return self.log_evidence - self.log_evidence_without_structure
+
+    @property
+    def probability(self) -> float:
+        """That of structure, if both were as probable beforehand."""
+        return 0.5 * (1.0 + math.tanh(0.5 * self.log_bayes_factor))
+
+    @property
+    def strength(self) -> Strength:
+        """From 1, 3 and 5 nats on: positive, strong, very strong (Kass and Raftery 1995); whichever side it is for."""
+        return next((name for name, least in _FROM.items() if abs(self.log_bayes_factor) >= least), "none")
+
+    @property
+    def prefers_structure(self) -> bool | None:
+        """Whether the data prefer structure; None if they do not tell."""
+        return None if self.strength == "none" else self.log_bayes_factor > 0.0
+
+    def __str__(self) -> str:
+        some, none = _NAMES[self.clusterings]
+        if self.prefers_structure is None:
+            head = f"These data do not tell {some} from {none}"
+        else:
+            head = f"These data {_WORDS[self.strength]} {some if self.prefers_structure else none}"
+        number = f"{self.log_bayes_factor:+.2f}".replace("-", "−")
+        return f"{head}: log Bayes factor {'at least ' if self.is_bound else ''}{number}."
+
+
+def compare(found: Compared, /) -> Comparison:
+    """The evidence of a model beside that of the same data without structure: log Bayes factor, in words.
+
+    Both are densities of the same data. Without structure, `Contrasts` have one variance for all contrasts, which is
+    one Gaussian; the models of pairs have one law for all pairs; a Dirichlet process has one cluster.
+
+    `found` says how parameters are treated, and both sides are treated alike. A *mixture* from `average`: integrated
+    over the same values with the same prior, which is the one to ask. A *posterior*: both with the parameters of its
+    model, to be taken if they were fixed before the data were seen. An *optimum* from `maximise`: each at its own best,
+    which flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they never lose.
+
+    >>> import palmette as pal
+    >>> path = [[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 1, 0]]
+    >>> print(compare(pal.HierarchyPosterior(pal.models.HierarchicalRandomGraph(path))))
+    These data do not tell a hierarchy from no hierarchy: log Bayes factor +0.18.
+    """
+    if not isinstance(found, Compared):
+        raise TypeError(f"expected a posterior, a mixture from average or an optimum from maximise, not {found!r}")
+    without = found.log_evidence_without_structure
+    if without is None:
+        raise TypeError(f"{type(found.model).__name__} does not say how probable data without structure are")
+    is_bound = not isinstance(found, Optimum) and (not found.is_exact or bool(found.conditions))
+    return Comparison(found.log_evidence, without, found.model.clusterings, is_bound)

@@ -1,0 +1,72 @@
+"""A family of models with positive parameters, seen as posteriors at points of a box of logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from palmette.array_types import Floats
+from palmette.checks import check_positive
+from palmette.models.base import Model, require_model
+from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.trellis import SomeTrellis
+
+__all__ = ["Family", "SomePosterior"]
+
+SomePosterior = HierarchyPosterior | PartitionPosterior
+
+_FACTOR = 100.0  # how far parameters may go from where they start, unless said otherwise
+
+
+class Family:
+    """``make(**θ)`` for the logarithms of θ in a box, around where they start."""
+
+    def __init__(
+        self,
+        make: Callable[..., Model],
+        start: Mapping[str, float],
+        within: Mapping[str, tuple[float, float]] | None,
+        trellis: SomeTrellis | None,
+    ) -> None:
+        if not start:
+            raise ValueError("no parameter was given to begin with; name them with a value each, such as a=1.0, b=0.1")
+        self.make, self.trellis, self.names = make, trellis, list(start)
+        begin = np.log([check_positive(name, start[name]) for name in self.names])
+        self.low, self.high = _ends(self.names, begin, within or {})
+        self.start = np.clip(begin, self.low, self.high)
+
+    def values(self, x: Floats) -> dict[str, float]:
+        """The parameters at a point of the box."""
+        return dict(zip(self.names, np.exp(x).tolist(), strict=True))
+
+    def model(self, x: Floats) -> Model:
+        """The model with the parameters at a point of the box."""
+        found = self.make(**self.values(x))
+        require_model(found, wanted="a model, such as palmette.models.Contrasts(points), from the family")
+        return found
+
+    def posterior(self, x: Floats) -> SomePosterior:
+        """The posterior of the model with the parameters at a point of the box."""
+        return _posterior(self.model(x), self.trellis)
+
+
+def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, float]]) -> tuple[Floats, Floats]:
+    unknown = sorted(set(within) - set(names))
+    if unknown:
+        raise ValueError(f"within speaks of {unknown[0]!r}; the parameters are {', '.join(map(repr, names))}")
+    low, high = begin - math.log(_FACTOR), begin + math.log(_FACTOR)
+    for name, ends in within.items():
+        i = names.index(name)
+        low[i], high[i] = (math.log(check_positive(f"an end of {name}", end)) for end in ends)
+        if not low[i] < high[i]:
+            raise ValueError(f"within has {ends} for {name}; give the lower end first, and a larger one")
+    return low, high
+
+
+def _posterior(model: Model, trellis: Any) -> SomePosterior:
+    kind = HierarchyPosterior if model.clusterings == "hierarchies" else PartitionPosterior
+    made: SomePosterior = kind(model, trellis=trellis, progress=False)  # type: ignore[arg-type]
+    return made

@@ -1,0 +1,126 @@
+"""Answers about hierarchies that follow from how probable clusters, and the splits of one cluster, are."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats
+from palmette.clusters import Cluster, cluster_mask, cluster_members
+from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import cluster_bits
+from palmette.labels import align_labels
+from palmette.passes.hierarchies.protocol import Splits
+from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
+from palmette.posterior.distribution import Distribution
+from palmette.posterior.hierarchy_draws import Draws
+from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table
+
+if TYPE_CHECKING:
+    from palmette.posterior.hierarchies import HierarchyPosterior
+
+__all__ = ["HierarchyVerbs"]
+
+
+class HierarchyVerbs(Distribution[Hierarchy]):
+    """The verbs of a distribution over hierarchies that knows μ(C), and p(L, R | C) of one cluster C at a time."""
+
+    _thing = "hierarchy"
+
+    @property
+    @abstractmethod
+    def _frame(self) -> HierarchyPosterior:
+        """A posterior over the same clusters and splits. It says which there are; its numbers may be others."""
+
+    @property
+    @abstractmethod
+    def _outside(self) -> Floats:
+        """μ, the probability that each cluster occurs, by its number in the passes of the frame."""
+
+    @abstractmethod
+    def _split_shares(self, cluster: int) -> Splits | None:
+        """The parts of all splits of a cluster, and p(L, R | C); None if the cluster cannot occur."""
+
+    # Hierarchies.
+
+    def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
+        """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
+        return Draws(*self._sampled(size, rng), self.labels, self._frame.trellis)
+
+    def consensus(self, threshold: float = 0.5) -> Hierarchy:
+        """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
+
+        From one half on no two can cross; below, they are added by falling probability where they fit.
+        Its `support` are the probabilities.
+        """
+        check_threshold(threshold)
+        clusters = np.flatnonzero(self._outside > threshold)
+        return consensus(self._masks(clusters), self._outside[clusters], self.labels, threshold)
+
+    def centroid(self) -> Hierarchy:
+        """The binary hierarchy with the largest expected number of clusters that also occur in a draw.
+
+        It maximises Σ μ(C) over its clusters, a maximum recursion with log ψ(L, R) := μ(L) + μ(R).
+        Its `support` are the probabilities.
+        """
+        mu = self._outside
+        gain = self._frame.passes.with_sums(mu)
+        return self.support(hierarchy_of_masks(gain.best_masks(gain.maximum()), self.labels))
+
+    # Clusters.
+
+    def support(self, hierarchy: Hierarchy) -> Hierarchy:
+        """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
+        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        numbers = np.array([self._frame.passes.number(mask) for mask in masks])
+        return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
+
+    def cluster_probability(self, cluster: Cluster) -> float:
+        """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
+        found = self._frame.passes.number(cluster_mask(cluster, self.labels))
+        return float(self._outside[found]) if found >= 0 else 0.0
+
+    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
+        """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
+        mu = self._outside
+        sizes = self._frame.passes.sizes
+        found = np.flatnonzero((mu >= min_probability) & (sizes >= 2) & (sizes < self.n_leaves))
+        masks = self._masks(found)
+        return member_table(lambda i: cluster_members(masks[i]), sizes[found], mu[found], self.labels)
+
+    def cluster_probability_array(self) -> Floats:
+        """(2^n,): the probability of every cluster, by bit mask (bit i set: leaf i belongs); a read-only view."""
+        if self._frame.trellis is not None:
+            raise TypeError("cluster_probability_array is by bit mask, for the full trellis; ask cluster_probabilities")
+        return self._outside
+
+    def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
+        """The splits of `cluster` that compete, each with its probability given that the cluster occurs.
+
+        Likeliest first; `most` of them, or all.
+        """
+        found = self._frame.passes.number(cluster_mask(cluster, self.labels))
+        shares = None if found < 0 else self._split_shares(found)
+        if shares is None:
+            raise ValueError(f"the cluster {list(cluster)!r} cannot occur, so its splits have no probabilities")
+        left, right, probabilities = shares
+        keep = np.flatnonzero(probabilities > 0.0)
+        keep = keep[likeliest(probabilities[keep], most)]
+        sides = [self._masks(side[keep]) for side in (left, right)]
+        parts = [lambda i, side=side: cluster_members(side[i]) for side in sides]
+        return split_table(parts[0], parts[1], probabilities[keep], self.labels)
+
+    def expected_lca_depth(self) -> Floats:
+        """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, that hold i.
+
+        That is how many steps below the root the two part, and how deep a leaf is.
+        """
+        below_root = self._outside.copy()
+        below_root[self._frame.passes.root] = 0.0
+        return self._frame.passes.pair_sums(below_root)
+
+    def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
+        return [self._frame.passes.mask_of(int(cluster)) for cluster in clusters]
