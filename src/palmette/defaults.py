@@ -48,6 +48,8 @@ class Defaults:
     batch_leaves: int = 20
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
     fitted_leaves: int = 16
+    #: Leaves up to which parameters are averaged over, which takes some forty posteriors; beyond, the best are taken.
+    averaged_leaves: int = 16
     #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.
     seconds: float = 60.0
     #: Sweeps of each chain of a clusterer, for the same reason as `fitted_leaves`.

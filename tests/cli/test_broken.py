@@ -12,6 +12,7 @@ HIERARCHIES, PARTITIONS = (
     ("hierarchies", "worlds.csv", "--class", "kind"),
     ("partitions", "worlds.csv", "--class", "kind"),
 )
+COSTS = (*HIERARCHIES, "--model", "dasgupta")
 ULTRAMETRIC, GAPS = ("ultrametric", "worlds.csv", "--class", "kind"), ("coalescent", "gaps.csv", "--class", "kind")
 LANGUAGES = ("languages.csv", "--class", "family", "--precomputed", "similarity")
 MATRIX = ("hierarchies", "matrix.csv", "--precomputed")
@@ -68,12 +69,12 @@ COMMANDS = {
     "a long delimiter": ((*HIERARCHIES, "--delimiter", "ab"), "one character"),
     "another delimiter": (("hierarchies", "worlds.csv", "--delimiter", ";"), "no column of numbers"),
     "missing values": (("hierarchies", "gaps.csv", "--class", "kind"), "palmette coalescent"),
-    "β below 0": ((*HIERARCHIES, "--beta", "-1"), "beta is -1.0"),
+    "β below 0": ((*COSTS, "--beta", "-1"), "beta is -1.0"),
     "β is no number": ((*HIERARCHIES, "--beta", "hot"), "not a valid float"),
-    "β is NaN": ((*HIERARCHIES, "--beta", "nan"), "beta is nan"),
+    "β is NaN": ((*COSTS, "--beta", "nan"), "beta is nan"),
     "β and perplexity": ((*HIERARCHIES, "--beta", "1", "--perplexity", "9"), "give one of them"),
-    "a perplexity below 1": ((*HIERARCHIES, "--perplexity", "0.5"), "perplexity"),
-    "a perplexity beyond all": ((*HIERARCHIES, "--perplexity", "1e30"), "perplexity"),
+    "a perplexity below 1": ((*COSTS, "--perplexity", "0.5"), "perplexity"),
+    "a perplexity beyond all": ((*COSTS, "--perplexity", "1e30"), "perplexity"),
     "none of the best": ((*HIERARCHIES, "--best", "0"), "1<=x<="),
     "too many of the best": ((*HIERARCHIES, "--best", "10000000000"), "1<=x<="),
     "the input as output": ((*HIERARCHIES, "--table", "./worlds.csv"), "is the file that is read"),
@@ -83,12 +84,17 @@ COMMANDS = {
     "no threshold": ((*HIERARCHIES, "--threshold", "-0.1"), "not a probability"),
     "a threshold that nothing passes": ((*PARTITIONS, "--threshold", "1"), "below 1"),
     "no amount": ((*HIERARCHIES, "--max-memory", "lots"), "not an amount of memory"),
-    "hardly any memory": ((*HIERARCHIES, "--beyond", "sparse", "--max-memory", "100"), "100 bytes are allowed"),
+    "hardly any memory": ((*COSTS, "--beyond", "sparse", "--max-memory", "100"), "100 bytes are allowed"),
     "hardly any memory for partitions": (
         (*PARTITIONS, "--beyond", "sparse", "--plot", "x.png", "--max-memory", "600"),
         "are allowed",
     ),
-    "no bandwidth": ((*HIERARCHIES, "--bandwidth", "0"), "not a positive number"),
+    "no bandwidth": ((*COSTS, "--bandwidth", "0"), "not a positive number"),
+    "a temperature for a likelihood": ((*HIERARCHIES, "--perplexity", "9"), "contrasts is a likelihood and needs no"),
+    "a similarity for a likelihood": ((*HIERARCHIES, "--similarity", "cosine"), "contrasts does not use any"),
+    "a dimension for a cost": ((*COSTS, "--dimension", "2"), "--dimension is for --model contrasts"),
+    "no dimension": ((*HIERARCHIES, "--dimension", "few"), "not effective, columns or a positive number"),
+    "points for a model of pairs": ((*HIERARCHIES, "--model", "graph"), "--precomputed similarity"),
     "no centre": ((*PARTITIONS, "--centre", "median"), "neither a number nor mean"),
     "too many clusters": ((*PARTITIONS, "--clusters", "99"), "12 leaves cannot be put into 99"),
     "no concentration": ((*PARTITIONS, "--model", "dirichlet-process", "--concentration", "0"), "concentration is 0"),

@@ -15,6 +15,7 @@ from palmette.defaults import Defaults
 
 LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
 WORLDS = ("worlds.csv", "--class", "kind")
+DASGUPTA = ("--model", "dasgupta")
 
 
 def rows_of(path):
@@ -127,9 +128,51 @@ def test_other_models_of_hierarchies(model, as_json):
 
 
 def test_perplexity_sets_the_temperature(as_json):
-    found = as_json("hierarchies", *WORLDS, "--perplexity", 50)
+    found = as_json("hierarchies", *WORLDS, *DASGUPTA, "--perplexity", 50)
     assert found["perplexity"] == pytest.approx(50, rel=1e-5)
     assert found["model"]["beta"] != 1.0
+
+
+def test_points_are_contrasts_unless_said_otherwise(run, as_json):
+    found = as_json("hierarchies", *WORLDS)
+    worlds = pal.datasets.load_worlds()
+    model = pal.models.Contrasts(pal.similarity.standardised(worlds.points), labels=worlds.labels)
+    post = pal.evidence.posterior(model)
+    assert found["log_partition"] == pytest.approx(post.log_evidence, abs=0.01)  # the file has four digits
+    assert found["structure"]["log_bayes_factor"] == pytest.approx(
+        pal.evidence.compare(post).log_bayes_factor, abs=0.02
+    )
+    assert (found["model"]["name"], found["model"]["dimension"]) == ("contrasts", 3.0)
+    assert found["model"]["averaged_over"].keys() == {"a", "b"}
+    _, out, _ = run("hierarchies", *WORLDS, "--exact-leaves", 8, "--sweeps", 50)
+    assert re.search(r"Model: contrasts of points in 3 columns, a = [\d.]+, b = [\d.]+", out)
+
+
+def test_a_table_with_more_columns_than_rows_counts_fewer(as_json, folder):
+    x = np.random.default_rng(0).normal(size=(6, 2)) @ np.random.default_rng(1).normal(size=(2, 30))
+    (folder / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in x), encoding="utf-8")
+    model = as_json("hierarchies", "wide.csv", "--no-header")["model"]
+    assert (model["columns"], model["dimension"] < 4) == (30, True)
+    assert as_json("hierarchies", "wide.csv", "--no-header", "--dimension", "7.5")["model"]["dimension"] == 7.5
+
+
+def test_a_matrix_of_0_and_1_is_a_random_graph(run, folder):
+    edges = "\n".join(["0,1,0,0,0", "1,0,1,0,0", "0,1,0,1,0", "0,0,1,0,1", "0,0,0,1,0"])
+    (folder / "path.csv").write_text(edges, encoding="utf-8")
+    code, out, err = run("hierarchies", "path.csv", "--no-header", "--precomputed", "similarity")
+    assert (code, err) == (0, "")
+    first, _, model = out.splitlines()[:3]
+    assert first == "These data do not tell a hierarchy from no hierarchy: log Bayes factor +0.18."
+    assert model == "Model: hierarchical random graph"
+
+
+def test_parameters_beyond_the_averaged_are_the_best_and_so_are_the_opponents(as_json, folder):
+    x = np.random.default_rng(3).normal(size=(17, 2)) + np.repeat([[0, 0], [8, 8]], [8, 9], axis=0)
+    (folder / "more.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
+    found = as_json("hierarchies", "more.csv")
+    assert found["structure"]["at_best"] is True
+    assert found["structure"]["log_bayes_factor"] > 5
+    assert found["model"].keys() == {"name", "dimension", "columns", "a", "b"}
 
 
 def test_partitions_are_those_of_the_library(as_json, similarity, labels, folder):
@@ -199,7 +242,7 @@ def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, fo
 
 
 def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
-    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--coverage")
+    words = ("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--beyond", "sparse", "--coverage")
     code, out, err = run(*words)
     assert code == 0
     assert "12 leaves are more than the 8" in err
@@ -207,7 +250,7 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
     assert all(line.startswith("Note: ") for line in err.splitlines())
     assert "(a lower bound)" in out
     assert "The trellis misses" in out
-    sparse, full = as_json(*words), as_json("hierarchies", *WORLDS)
+    sparse, full = as_json(*words), as_json("hierarchies", *WORLDS, *DASGUPTA)
     assert (sparse["exact"], full["exact"]) == (False, True)
     assert sparse["trellis"]["kind"] == "sparse"
     assert sparse["log_partition"] <= full["log_partition"]
@@ -217,26 +260,27 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
 
 
 def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
-    monkeypatch.setattr("palmette.search.coverage.DEFAULTS", Defaults(separable_leaves=8))
-    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps", 1600)
+    monkeypatch.setattr("palmette.models.split_model.DEFAULTS", Defaults(separable_leaves=8))
+    sums = ("hierarchies", *WORLDS, *DASGUPTA)
+    words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps", 1600)
     code, out, _ = run(*words)
     assert code == 0
     assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
-    sparse, full = as_json(*words), as_json("hierarchies", *WORLDS)
+    sparse, full = as_json(*words), as_json(*sums, "--exact-leaves", 12)
     missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
     assert missed["kind"] == "estimate"
     assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
 
 
 def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json, folder):
-    words = ("hierarchies", *WORLDS, "--exact-leaves", 8, "--sweeps", 400)
+    words = ("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--sweeps", 400)
     code, out, err = run(*words, "--report", "sampled.html", "--table", "sampled.csv", "--newick", "sampled.nwk")
     assert code == 0
     assert "going on with Markov chains for 400 sweeps at most" in err
     assert "Sampled, " in out
     assert " ± " in out
     assert "log Z" not in out
-    found, exact = as_json(*words, "--draws", 2), as_json("hierarchies", *WORLDS)
+    found, exact = as_json(*words, "--draws", 2), as_json("hierarchies", *WORLDS, *DASGUPTA)
     assert found["exact"] is False
     assert found["sampled"]["n_chains"] == 6
     assert len(found["draws"]) == 2
@@ -251,18 +295,18 @@ def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json,
 
 
 def test_too_little_memory_does_the_same(run):
-    code, _, err = run("hierarchies", *WORLDS, "--max-memory", "100K", "--beyond", "sparse")
+    code, _, err = run("hierarchies", *WORLDS, *DASGUPTA, "--max-memory", "100K", "--beyond", "sparse")
     assert code == 0
     assert "100 KB are allowed; going on with a sparse trellis" in err
     code, _, err = run(
-        "hierarchies", *WORLDS, "--max-memory", "300K", "--beyond", "sparse"
+        "hierarchies", *WORLDS, *DASGUPTA, "--max-memory", "300K", "--beyond", "sparse"
     )  # enough for log Z, not for probabilities
     assert code == 0
     assert "more memory than is allowed; going on with a sparse trellis" in err
 
 
 def test_a_sparse_trellis_has_a_temperature_too(as_json):
-    found = as_json("hierarchies", *WORLDS, "--exact-leaves", 8, "--beyond", "sparse", "--perplexity", 30)
+    found = as_json("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--beyond", "sparse", "--perplexity", 30)
     assert found["perplexity"] == pytest.approx(30, rel=1e-3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_what_is_fitted_to_hierarchies_makes_the_data_most_probable():
     fitted = model.fitted_to(draws)
 
     def loss(x):
-        return -np.mean([model.with_parameters(*np.exp(x)).log_potential(h) for h in draws])
+        return -np.mean([model.with_parameters(a=math.exp(x[0]), b=math.exp(x[1])).log_potential(h) for h in draws])
 
     best = minimize(loss, np.log([fitted.a, fitted.b]), method="Nelder-Mead")
     assert best.fun == pytest.approx(loss(np.log([fitted.a, fitted.b])), abs=1e-5)

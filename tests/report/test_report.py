@@ -165,12 +165,35 @@ def test_nothing_is_fetched_and_only_its_own_script_may_run(tmp_path):
 def test_the_summary_says_whether_to_trust(tmp_path):
     _, post = numerals()
     words = Page(report.write(post, tmp_path / "out.html")).prose()
-    assert "No single hierarchy can be trusted." in words
+    assert "No single hierarchy can be trusted at β = " in words
     assert "13.7\xa0billion" in words.replace(" billion", "\xa0billion")
     assert "These numbers are exact" in words
     points = [[0.0], [1.0], [50.0]]
     sure = pal.HierarchyPosterior(pal.models.SumOfSquares(points, labels=["a", "b", "c"]))
-    assert "One hierarchy can be trusted." in Page(report.write(sure, tmp_path / "out.html")).prose()
+    words = Page(report.write(sure, tmp_path / "out.html")).prose()
+    assert "One hierarchy has nearly all of the probability at β = 1." in words
+    assert "Certain" not in words
+
+
+def test_a_cost_is_shown_against_its_temperature(tmp_path):
+    model = pal.models.SumOfSquares([[0.0], [1.0], [5.0], [9.0]], beta=0.3, labels=["a", "<b>", "c", "d"])
+    text = report.write(pal.HierarchyPosterior(model), tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "These probabilities are given β." in text
+    assert "The probability of clusters of the best one against β" in text
+    assert "<b>," not in text.partition("<main>")[2].partition("These probabilities")[2].partition("<script")[0]
+    sparse = pal.SparseTrellis.from_hierarchies([pal.search.greedy(model).hierarchy])
+    chosen = report.write(pal.HierarchyPosterior(model, trellis=sparse), tmp_path / "out.html")
+    assert "against β" not in chosen.read_text(encoding="utf-8")
+
+
+def test_a_likelihood_says_first_whether_there_is_structure(tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(0, 0.1, (3, 2)), rng.normal(5, 0.1, (4, 2))])
+    for post in (pal.evidence.posterior(pal.models.Contrasts(x)), pal.HierarchyPosterior(pal.models.Contrasts(x))):
+        words = Page(report.write(post, tmp_path / "out.html")).prose()
+        assert words.index("These data very strongly prefer a hierarchy") < words.index("7 leaves have")
+        assert "Certain" in words
+        assert "given β" not in words
 
 
 def test_a_sparse_trellis_and_a_sample_of_trees_say_what_they_are(tmp_path):

@@ -103,9 +103,8 @@ _trellis_options = stack(
     click.option(
         "--exact-leaves",
         type=click.IntRange(1),
-        default=DEFAULTS.separable_leaves,
-        show_default=True,
-        help="Up to so many leaves everything is summed over.",
+        help="Up to so many leaves everything is summed over.  "
+        f"[default: {DEFAULTS.separable_leaves}, or {DEFAULTS.exact_leaves} where splits cost more]",
     ),
 )
 beyond_options = stack(
@@ -150,9 +149,13 @@ _files = {
 }
 
 
-def posterior_options(models: Sequence[str], *own: Decorator[Any]) -> Decorator[Any]:
-    """The table, the model (the first unless given) and its temperature, options of the command's own, the trellis."""
-    model = click.option("--model", type=click.Choice(models), default=models[0], show_default=True)
+def posterior_options(models: Sequence[str], *own: Decorator[Any], default: str | None = None) -> Decorator[Any]:
+    """The table, the model and its temperature, options of the command's own, the trellis.
+
+    The model is the first unless given; with `default`, it is left open, and these words say what it will be.
+    """
+    choice = {"default": models[0], "show_default": True} if default is None else {"show_default": default}
+    model = click.option("--model", type=click.Choice(models), **choice)
     above = (input_options, matrix_option, model, _temperature_options)
     return stack(*above, *own, standardise_option, _similarity_options, _trellis_options)
 

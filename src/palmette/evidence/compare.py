@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from palmette.evidence.maximise import Optimum
+from palmette.evidence.family import Family
+from palmette.evidence.maximise import Optimum, best_without_structure
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 
 __all__ = ["Comparison", "Strength", "compare"]
@@ -14,6 +15,7 @@ __all__ = ["Comparison", "Strength", "compare"]
 Strength = Literal["none", "positive", "strong", "very strong"]
 Compared = HierarchyPosterior | HierarchyMixture | PartitionPosterior | PartitionMixture | Optimum
 
+_TOLERANCE = 0.02  # nats
 _FROM: dict[Strength, float] = {"very strong": 5.0, "strong": 3.0, "positive": 1.0}
 _WORDS = {"positive": "prefer", "strong": "strongly prefer", "very strong": "very strongly prefer"}
 _NAMES = {"hierarchies": ("a hierarchy", "no hierarchy"), "partitions": ("several clusters", "one cluster")}
@@ -35,6 +37,8 @@ class Comparison:
     """What the structure is."""
     is_bound: bool = False
     """Whether some of the model was left out, so that its evidence, and the Bayes factor, is a lower bound."""
+    at_best: bool = False
+    """Whether each side has the parameters that are best for it, which flatters structure."""
 
     @property
     def log_bayes_factor(self) -> float:
@@ -63,10 +67,11 @@ class Comparison:
         else:
             head = f"These data {_WORDS[self.strength]} {some if self.prefers_structure else none}"
         number = f"{self.log_bayes_factor:+.2f}".replace("-", "−")
-        return f"{head}: log Bayes factor {'at least ' if self.is_bound else ''}{number}."
+        best = ", each with its best parameters" if self.at_best else ""
+        return f"{head}: log Bayes factor {'at least ' if self.is_bound else ''}{number}{best}."
 
 
-def compare(found: Compared, /) -> Comparison:
+def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
     """The evidence of a model beside that of the same data without structure: log Bayes factor, in words.
 
     Both are densities of the same data. Without structure, `Contrasts` have one variance for all contrasts, which is
@@ -74,8 +79,9 @@ def compare(found: Compared, /) -> Comparison:
 
     `found` says how parameters are treated, and both sides are treated alike. A *mixture* from `average`: integrated
     over the same values with the same prior, which is the one to ask. A *posterior*: both with the parameters of its
-    model, to be taken if they were fixed before the data were seen. An *optimum* from `maximise`: each at its own best,
-    which flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they never lose.
+    model, to be taken if they were fixed before the data were seen; if they are those of `tuned`, say `at_best`, and
+    the opponent has the best of its `parameter_ranges` too. An *optimum* from `maximise`: each at its own best, which
+    flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they never lose.
 
     >>> import palmette as pal
     >>> path = [[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 1, 0]]
@@ -87,5 +93,18 @@ def compare(found: Compared, /) -> Comparison:
     without = found.log_evidence_without_structure
     if without is None:
         raise TypeError(f"{type(found.model).__name__} does not say how probable data without structure are")
-    is_bound = not isinstance(found, Optimum) and (not found.is_exact or bool(found.conditions))
-    return Comparison(found.log_evidence, without, found.model.clusterings, is_bound)
+    if isinstance(found, Optimum):
+        return Comparison(found.log_evidence, without, found.model.clusterings, at_best=True)
+    if at_best:
+        without = max(without, _best_without_structure(found.model))
+    is_bound = not found.is_exact or bool(found.conditions)
+    return Comparison(found.log_evidence, without, found.model.clusterings, is_bound, at_best)
+
+
+def _best_without_structure(model: Any) -> float:
+    ranges = model.parameter_ranges
+    if not ranges:
+        return float(model.log_evidence_without_structure)
+    start = {name: float(getattr(model, name)) for name in ranges}
+    family = Family(model.with_parameters, start, ranges, None)
+    return best_without_structure(family, _TOLERANCE) or -math.inf

@@ -16,7 +16,7 @@ from palmette.evidence.family import Family
 from palmette.models.base import Model
 from palmette.trellis import SomeTrellis
 
-__all__ = ["Optimum", "maximise"]
+__all__ = ["Optimum", "best_without_structure", "maximise"]
 
 _EDGE = 1e-6
 _MANY = 400  # values of a formula that are looked at
@@ -99,12 +99,13 @@ def maximise(
             stacklevel=2,
         )
     values = members.values(summit.x)
-    without = _without_structure(members, tolerance)
+    without = best_without_structure(members, tolerance)
     model = members.model(summit.x)
     return Optimum(model, values, summit.value, -summit.hessian, without, edges, summit.n_values)
 
 
-def _without_structure(members: Family, tolerance: float) -> float | None:
+def best_without_structure(members: Family, tolerance: float) -> float | None:
+    """The largest log evidence of the same data without structure; None if models do not say what that is."""
     if members.model(members.start).log_evidence_without_structure is None:
         return None
     formula = lambda x: float(members.model(x).log_evidence_without_structure or 0.0)  # noqa: E731

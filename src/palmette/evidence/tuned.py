@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from palmette.checks import check_integer, check_positive
-from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel
@@ -54,15 +53,14 @@ def tuned(
     require_model(model, "hierarchies", "a model of hierarchies, such as palmette.models.Contrasts(points)")
     check_positive("tolerance", tolerance)
     check_integer("most", most, 1)
-    limit = DEFAULTS.most_leaves(asked=not model.is_compiled, separable=model.is_separable)
-    is_exact = model.n_leaves <= (limit if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0))
+    limit = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
     seed = int(np.random.default_rng(rng).integers(2**63))
     draws: Sequence[Hierarchy] = [greedy(model).hierarchy]
     model = _fitted(model, draws)
     for step in range(most):
         # The same random numbers in every step, so that what changes are the parameters and not the noise.
         with purpose(f"parameters by evidence, step {step + 1}"):
-            draws = _exact(model, seed, progress) if is_exact else _chained(model, draws, seed, progress)
+            draws = _exact(model, seed, progress) if model.n_leaves <= limit else _chained(model, draws, seed, progress)
         before, model = model, _fitted(model, draws)
         compared = draws[:: max(1, len(draws) // _COMPARED)]
         if np.mean([model.log_potential(h) - before.log_potential(h) for h in compared]) < tolerance:

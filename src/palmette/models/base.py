@@ -16,6 +16,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._static import compile_static
 from palmette.array_types import Floats
+from palmette.defaults import DEFAULTS
 from palmette.labels import check_labels
 
 __all__ = [
@@ -64,6 +65,11 @@ class Model:
     def labels(self) -> tuple[str, ...]:
         """The names of the leaves."""
         return self._labels
+
+    @property
+    def exact_leaves(self) -> int:
+        """Leaves up to which everything is summed over unless somebody says otherwise: some ten seconds."""
+        return DEFAULTS.separable_leaves
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_leaves={self.n_leaves})"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import linkage
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
@@ -26,7 +27,7 @@ _TAIL = 0.5
 _SHARE = 0.1
 _LOST = 1e-12  # of the sum of squares; what differs by less has no digits left
 _TAILS = (0.05, 100.0)  # in which a is looked for: above, variances can no longer be told from equal ones
-_SCALES = (1e-6, 1e3)  # b / a, of the mean square of an entry; equal points would take it to 0
+_SCALES = (1e-5, 1e3)  # b, of the mean square of an entry; equal points would take it to 0
 
 
 @inline
@@ -60,12 +61,13 @@ class Contrasts(SplitModel):
     large and many small, which is what clusters are; for a → ∞ all hierarchies are alike.
 
     `points` is (n, d). Unless given, a = 1/2 and b is a tenth of the mean square of an entry of a contrast,
-    SSE(X) / ((n − 1) d), so that units do not matter; `palmette.evidence.tuned` finds better ones.
+    SSE(X) / ((n − 1) d), so that units do not matter; `palmette.evidence.posterior` finds better ones.
 
     Columns that never vary say nothing and are left out. Columns that hang together count as if they did not, which
-    makes the posterior too sure: `dimension="effective"` puts (Σ λ)² / Σ λ² in place of d, λ being the eigenvalues of
-    the covariance (Satterthwaite), or give a number. The evidence is then no density, and only comparable at the same
-    dimension. `dimension` of the model, and its repr, say what was used.
+    makes the posterior too sure: `dimension="effective"` puts 1 / mean cos² in place of d, of the angles between any
+    two contrasts of Ward's hierarchy, which is d if they point anywhere alike, and less if they do not (groups that
+    are far apart do not make it less, as they would the rank of a covariance); or give a number. The evidence is then
+    no density, and only comparable at the same dimension. `dimension` of the model, and its repr, say what was used.
 
     >>> import palmette as pal
     >>> post = pal.HierarchyPosterior(pal.models.Contrasts([[0.0], [0.1], [5.0], [5.1]]))
@@ -119,24 +121,33 @@ class Contrasts(SplitModel):
         increments: Floats = np.maximum(squares[n:] - squares[left] - squares[right], 0.0)
         return increments
 
-    def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self:
-        """The contrasts with the a and b under which those of all these hierarchies are most probable.
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """0.05 ≤ a ≤ 100, and b from 1e-5 to 1e3 times the mean square of an entry of a contrast; {} if that is 0."""
+        unit = self._unit
+        return {"a": _TAILS, "b": (_SCALES[0] * unit, _SCALES[1] * unit)} if unit > 0.0 else {}
 
-        0.05 ≤ a ≤ 100, and b / a is from a millionth of the mean square of an entry to a thousand times as much.
-        """
-        if self.n_leaves < 2 or self.dimension == 0 or not self.pairwise[0].any():
-            return self
-        increments = np.concatenate([self.increments(hierarchy) for hierarchy in hierarchies])
-        unit = float(self.pairwise[0].sum()) / (2 * self.n_leaves * (self.n_leaves - 1) * self.dimension)
-        a, b = _fitted(increments / unit, self.dimension, self.a, self.b / unit)
-        return self.with_parameters(a, b * unit)
-
-    def with_parameters(self, a: float, b: float) -> Self:
+    def with_parameters(self, *, a: float | None = None, b: float | None = None) -> Self:  # type: ignore[override]
         """The same points with another law of variances."""
         made = copy.copy(self)
-        made._a, made._b = check_positive("a", a), check_positive("b", b)
-        made._theta = read_only(np.array(made._law(made._dimension)))
+        made._a = self.a if a is None else check_positive("a", a)
+        made._b = self.b if b is None else check_positive("b", b)
+        made._theta = read_only(np.array(made._law(made.dimension)))
         return made
+
+    def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self:
+        """With the a and b, in their ranges, under which the contrasts of all these hierarchies are most probable."""
+        unit = self._unit
+        if unit == 0.0:
+            return self
+        increments = np.concatenate([self.increments(hierarchy) for hierarchy in hierarchies])
+        a, b = _fitted(increments / unit, self.dimension, self.a, self.b / unit)
+        return self.with_parameters(a=a, b=b * unit)
+
+    @property
+    def _unit(self) -> float:
+        degrees = (self.n_leaves - 1) * self.dimension
+        return self._total / degrees if degrees > 0 else 0.0
 
     def _law(self, d: float) -> list[float]:
         # Of d numbers with one variance: the constant, and what goes into (a + d/2) log(b + half the sum of squares).
@@ -174,19 +185,20 @@ class Contrasts(SplitModel):
 
 
 def _fitted(increments: Floats, d: float, a: float, b: float) -> tuple[float, float]:
-    # argmax of the mean of log ψ, in log a and log b/a: how unlike contrasts are, and how large.
+    # argmax of the mean of log ψ, in log a and log b.
     def loss(x: Floats) -> tuple[float, Floats]:
-        a, b = math.exp(x[0]), math.exp(x[0] + x[1])
+        a, b = np.exp(x).tolist()
         inside = b + increments / 2
-        value = gammaln(a + d / 2) - gammaln(a) + a * math.log(b) - (a + d / 2) * np.log(inside).mean()
-        by_b = a / b - (a + d / 2) * (1 / inside).mean()
-        by_a = digamma(a + d / 2) - digamma(a) + math.log(b) - np.log(inside).mean()
-        return -float(value), -np.array([a * by_a + b * by_b, b * by_b])
+        logs = math.log(b) - float(np.log(inside).mean())
+        value = gammaln(a + d / 2) - gammaln(a) - d / 2 * math.log(b) + (a + d / 2) * logs
+        by_a = digamma(a + d / 2) - digamma(a) + logs
+        by_b = a / b - (a + d / 2) * float((1 / inside).mean())
+        return -float(value), -np.array([a * by_a, b * by_b])
 
     bounds = np.log([_TAILS, _SCALES])
-    begin = np.clip([math.log(a), math.log(b / a)], *bounds.T)
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
-    return math.exp(found.x[0]), math.exp(found.x.sum())
+    found = minimize(loss, np.clip(np.log([a, b]), *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds)
+    best: tuple[float, float] = tuple(np.exp(found.x).tolist())
+    return best
 
 
 def _dimension(x: Floats, given: float | str | None) -> float:
@@ -194,9 +206,26 @@ def _dimension(x: Floats, given: float | str | None) -> float:
         return float(x.shape[1])
     if given != "effective":
         return check_positive("dimension", given, ', "effective" or None')  # type: ignore[arg-type]
-    centred = x - x.mean(axis=0)
-    gram = centred @ centred.T  # it has the eigenvalues of the covariance, whichever side is longer
-    return float(np.trace(gram) ** 2 / np.square(gram).sum()) if gram.any() else 0.0
+    if x.shape[1] < 2 or len(x) < 3:
+        return float(x.shape[1])
+    directions = _directions(x)
+    m = len(directions)
+    squared_cosines = np.square(directions @ directions.T).sum() - m  # one of each with itself
+    return float(np.clip(m * (m - 1) / max(squared_cosines, _LOST), 1.0, x.shape[1])) if m > 1 else 1.0
+
+
+def _directions(x: Floats) -> Floats:
+    # (m, d): the contrasts of Ward's hierarchy, each of length one; those of equal points have none.
+    n = len(x)
+    sums, sizes = np.concatenate([x, np.empty((n - 1, x.shape[1]))]), np.ones(2 * n - 1)
+    merges = linkage(x - x.mean(axis=0), "ward")[:, :2].astype(np.int64)
+    for parent, (left, right) in enumerate(merges, start=n):
+        sums[parent], sizes[parent] = sums[left] + sums[right], sizes[left] + sizes[right]
+    means = sums / sizes[:, None]
+    gaps = means[merges[:, 0]] - means[merges[:, 1]]
+    lengths = np.sqrt(np.square(gaps).sum(axis=1))
+    found: Floats = gaps[lengths > 0.0] / lengths[lengths > 0.0, None]
+    return found
 
 
 def _usual_scale(total: float, n: int, d: float) -> float:

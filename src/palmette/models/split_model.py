@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from palmette._jit import inline
 from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members, lowest_first
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model, require_masks
 from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
@@ -33,6 +34,8 @@ _NOT_INHERITED = (
     "prediction",
     "log_density_offset",
     "log_evidence_without_structure",
+    "parameter_ranges",
+    "with_parameters",
     "fitted_to",
 )
 
@@ -69,9 +72,23 @@ class HierarchyModel(Model):
         return None if given is None else given - log_hierarchies(self.n_leaves)
 
     @property
+    def exact_leaves(self) -> int:
+        """Leaves up to which everything is summed over unless somebody says otherwise: some ten seconds."""
+        return DEFAULTS.most_leaves(asked=not self.is_compiled, separable=self.is_separable)
+
+    @property
     def predictions(self) -> SplitModel | None:
         """What a pair of leaves that a split parts is expected to be, in the place of log ψ; None: nothing is known."""
         return None
+
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Between which values `palmette.evidence` looks for parameters, by name; empty: there are none to look for."""
+        return {}
+
+    def with_parameters(self, **values: float) -> Self:
+        """The same model of the same data with other parameters, those of `parameter_ranges`."""
+        raise TypeError(f"{type(self).__name__} has no parameters to set")
 
     def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self | None:
         """The model with the parameters under which the data are most probable, given that one of these was drawn.
@@ -148,11 +165,12 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``log_evidence_without_structure``
         the log probability (density) of the same data if all splits had one law, an attribute or a property; None
         unless you say otherwise. `palmette.evidence.compare` sets the `log_evidence` beside it.
-    ``fitted_to(hierarchies)``
-        a method: the model with the parameters under which the data are most probable given these hierarchies. With it
-        `palmette.evidence.tuned` finds parameters for any number of leaves.
+    ``parameter_ranges``, ``with_parameters(**values)``, ``fitted_to(hierarchies)``
+        a property and two methods: names of parameters and the ends between which they are looked for; the model with
+        other ones; the model with those under which the data are most probable given these hierarchies. With them
+        `palmette.evidence.posterior` finds parameters for any number of leaves.
 
-    The last eight are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last ten are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"

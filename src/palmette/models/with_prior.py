@@ -7,7 +7,7 @@ feature, which the score adds; and what can only be asked is asked, and then h i
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -51,6 +51,15 @@ class PriorModel(HierarchyModel):
     def predictions(self) -> SplitModel | None:
         """Those of the model: given a hierarchy, its prior says nothing more."""
         return self.model.predictions
+
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Those of the model; the prior's own stays."""
+        return self.model.parameter_ranges
+
+    def with_parameters(self, **values: float) -> Self:
+        """With other parameters of the model."""
+        return cast(Self, with_prior(self.model.with_parameters(**values), self.prior))
 
     def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self | None:
         """With the parameters that the model fits to them; the prior stays."""
@@ -125,7 +134,9 @@ def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: An
         "__doc__": PriorModel.__doc__,
         "n_features": n_features if is_separable else n_features + 1,
         "features": staticmethod(specialise_inline(template, features=features)),
-        # These two hold also where log ψ is another.
+        # These hold also where log ψ is another.
+        "parameter_ranges": PriorModel.parameter_ranges,
+        "with_parameters": PriorModel.with_parameters,
         "fitted_to": PriorModel.fitted_to,
         "log_evidence_without_structure": PriorModel.log_evidence_without_structure,
     }

@@ -1,10 +1,11 @@
 """HTML that cannot be broken by what people call their leaves: all text is escaped unless it is HTML already."""
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 from palmette.drawing.places import shown_name, xml_text
 
-__all__ = ["Html", "element", "joined", "name", "shown_label", "text_width"]
+__all__ = ["Html", "cluster_name", "element", "joined", "name", "shown_label", "text_width"]
 
 
 class Html(str):
@@ -43,6 +44,18 @@ def name(label: str, longest: int = 48) -> Html:
     """
     short = shown_label(label, longest)
     return element("bdi", short, title=label if short.endswith("…") else None)
+
+
+def cluster_name(leaves: Iterable[int], labels: Sequence[str], most: int = 6) -> Html:
+    """A cluster by the names of its members, the first few if there are many.
+
+    >>> cluster_name({2, 0, 1}, ["a", "b", "c"], most=2)
+    '<bdi>a</bdi>, <bdi>b</bdi> and 1 more'
+    """
+    members = sorted(leaves)
+    shown = joined([name(labels[leaf]) for leaf in members[:most]], ", ")
+    more = len(members) - most
+    return joined((shown, f" and {more} more" if more > 0 else None))
 
 
 def shown_label(label: str, longest: int) -> str:

@@ -10,9 +10,9 @@ from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.heat_map import MOST_LEAVES, heat_map
 from palmette.report.listing import Leaves, Listing, Partitions, partition_listing
-from palmette.report.markup import Html, element, joined
+from palmette.report.markup import Html, cluster_name, element, joined
 from palmette.report.numbers import amount, percent, plus_minus
-from palmette.report.summary import account_of, chip, cluster_name, exactness, summary
+from palmette.report.summary import account_of, chip, exactness, summary
 from palmette.report.trees import level
 from palmette.sampling import SampledPartitions
 

@@ -1,4 +1,4 @@
-"""What a posterior says, in plain words: how concentrated it is, what is certain, whether one answer can be trusted."""
+"""What a posterior says, in plain words: how concentrated it is, what is probable, whether one answer stands out."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.posterior.mixture import Mixture
+from palmette.report.belief import Belief, belief_in
 from palmette.report.listing import Hierarchies, Leaves, ListedCluster, Listing, Partitions
-from palmette.report.markup import Html, element, joined, name
+from palmette.report.markup import Html, cluster_name, element, joined
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
 
 __all__ = [
     "Account",
     "account_of",
     "chip",
-    "cluster_name",
     "clusters_of",
     "exactness",
     "exchange",
@@ -25,7 +25,6 @@ __all__ = [
     "tiles",
 ]
 
-_NAMED = 6  # members of a cluster that are named in a sentence
 _SHOWN = 8  # clusters that are listed of each kind
 _CONTESTED = 0.1
 
@@ -42,6 +41,7 @@ class Account:
     entropy: float
     best: Sequence[tuple[frozenset[Leaves], float]]
     listing: Listing
+    belief: Belief
     validity: str  # what the numbers are exact for
 
 
@@ -62,6 +62,7 @@ def account_of(
         entropy=float(posterior.entropy),
         best=clusters_of(best),
         listing=listing,
+        belief=belief_in(posterior, listing),
         validity=validity,
     )
 
@@ -83,17 +84,12 @@ def clusters_of(best: Iterable[tuple[Hierarchy | Partition, float]]) -> list[tup
 
 
 def summary(account: Account) -> Html:
-    """Four figures, whether one answer can be trusted, the clusters by how sure they are, and what it all rests on."""
+    """Whether there is structure, figures, whether one answer stands out, the clusters, and what it all rests on."""
+    belief = account.belief
     words = (element("p", _trust(account)), _spread(account), _rival(account))
-    return joined((_tiles(account), *words, _kinds(account), element("p", account.validity, class_="fine")))
-
-
-def cluster_name(leaves: Iterable[int], labels: tuple[str, ...]) -> Html:
-    """A cluster by the names of its members, the first few if there are many."""
-    members = sorted(leaves)
-    shown = joined([name(labels[leaf]) for leaf in members[:_NAMED]], ", ")
-    more = len(members) - _NAMED
-    return joined((shown, f" and {more} more" if more > 0 else None))
+    clusters = kinds(belief.kinds, account.listing, account.labels)
+    fine = element("p", account.validity, class_="fine")
+    return joined((belief.opening, _tiles(account), *words, clusters, belief.choice, fine))
 
 
 def exchange(ours: frozenset[Leaves], theirs: frozenset[Leaves], labels: tuple[str, ...]) -> Html:
@@ -126,17 +122,18 @@ def _tiles(account: Account) -> Html:
 
 
 def _trust(account: Account) -> Html:
-    thing, log_prob = account.thing, account.best[0][1]
+    thing, log_prob, given = account.thing, account.best[0][1], account.belief.given
     share = percent_of_log(log_prob)
     if account.count == 1:
         head, words = f"There is only one {thing}.", "Nothing else is possible, so there is nothing to weigh."
     elif log_prob >= math.log(0.95):
         head, words = f"One {thing} can be trusted.", f"The most probable one has {share} of the probability."
+        head = f"One {thing} has nearly all of the probability{given}." if given else head
     elif log_prob >= math.log(0.5):
-        head = f"One {thing} stands out."
+        head = f"One {thing} stands out{given}."
         words = f"It has {share} of the probability, more than all others together, but not all of it."
     else:
-        head = f"No single {thing} can be trusted."
+        head = f"No single {thing} can be trusted{given}."
         words = (
             f"Even the most probable one has only {share} of the probability. "
             "Trust single clusters, each with its own probability, rather than the whole."
@@ -175,10 +172,6 @@ def ratio_to_best(gap: float) -> str:
     if gap < 0.005:
         return "The best is no more probable"
     return f"The best is {f'{math.exp(gap):.2f}' if gap < math.log(9.95) else amount_of_log(gap)} times as probable"
-
-
-def _kinds(account: Account) -> Html:
-    return kinds(("Certain", "Probable", "Contested"), account.listing, account.labels)
 
 
 def kinds(words: tuple[str, str, str], listing: Listing, labels: tuple[str, ...]) -> Html:

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 
-from palmette.defaults import DEFAULTS
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.sampling import SampledPosterior, sample_hierarchies
@@ -48,7 +47,7 @@ def uncovered(
     trellis, model = posterior.trellis, posterior.model
     if trellis is None or not model.knows_all:
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
-    most = DEFAULTS.most_leaves(asked=not model.is_compiled, separable=model.is_separable)
+    most = model.exact_leaves
     if model.n_leaves <= most:
         gap = posterior.log_partition - posterior.on(None).log_partition
         return Estimate(max(0.0, -math.expm1(gap)), "exact")

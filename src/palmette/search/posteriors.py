@@ -119,10 +119,9 @@ def posterior(
     if n_clusters is not None and model.clusterings != "partitions":
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
-    if exact_leaves is None:
-        quick = isinstance(model, PartitionModel) or model.is_separable
-        exact_leaves = DEFAULTS.most_leaves(asked=not model.is_compiled, separable=quick)
-    if model.n_leaves <= check_integer("exact_leaves", exact_leaves, 0):
+    if model.n_leaves <= (
+        model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
+    ):
         with suppress(TrellisTooLarge):
             return task.exact()
     if beyond == "sampled" and model.is_compiled:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_array
 
-from palmette import search
+from palmette import evidence, search
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
 from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
@@ -52,10 +52,13 @@ class ModelClusterer(Clusterer):
         return self._silhouette(to_distances(matrix), metric="precomputed")
 
     def _posterior(self, points: Floats, beyond: Any = None, **options: Any) -> Any:
+        most = check_integer("max_leaves", self.max_leaves, 1)
         model = self._make_model(points)
+        if getattr(model, "parameter_ranges", None):
+            model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=False)
         return search.posterior(
             model,
-            exact_leaves=check_integer("max_leaves", self.max_leaves, 1),
+            exact_leaves=most,
             perplexity=self.perplexity,
             beyond=beyond or self._beyond(),
             sweeps=check_integer("sweeps", self.sweeps, 8),

@@ -5,7 +5,7 @@ from typing import Any
 from palmette.array_types import Floats
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.models import Correlation, Dasgupta, HierarchyModel, SumOfSquares
+from palmette.models import Contrasts, Correlation, Dasgupta, HierarchyModel, SumOfSquares
 from palmette.partition import Partition
 from palmette.posterior import HierarchyPosterior
 from palmette.sampling import Estimates, SampledPosterior
@@ -28,12 +28,14 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     n_clusters
         The number of flat clusters. It has no part in the posterior.
     model
-        "dasgupta", "correlation" (both of similarities), "sum-of-squares" (of the rows themselves), or a function that
-        makes a palmette model: of the (n, d) rows, or of the (n, n) similarities if `similarity` is given.
+        "contrasts", a likelihood of the rows whose parameters are found by evidence; "sum-of-squares", a cost of the
+        rows; "dasgupta" and "correlation", costs of similarities; or a function that makes a palmette model: of the
+        (n, d) rows, or of the (n, n) similarities if `similarity` is given. Support by "contrasts" needs no
+        temperature; for flat clusters of many rows a cost is the better guide.
     beta, perplexity
         The temperature, in one of two ways: β itself, or the effective number of hierarchies that β is solved for.
-        Without either β is the model's own, which is 1 for those with a name. The most probable of all hierarchies is
-        the same at every β > 0.
+        Without either β is the model's own, which is 1 for costs with a name. The most probable of all hierarchies is
+        the same at every β > 0. A likelihood has none.
     similarity
         "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what None stands for, "linear", "cosine", "correlation" (of two
         rows; see `palmette.similarity`), "precomputed" (X is the (n, n) matrix), or a function from rows to matrix.
@@ -57,7 +59,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     hierarchy_, children_, distances_, n_leaves_
         The most probable hierarchy, as a `palmette.Hierarchy`, and as arrays like those of AgglomerativeClustering.
         `distances_` are average linkage's for similarities (the largest similarity minus the mean across), Ward's for
-        sums of squares, and the expected size of the smallest common cluster for models of your own.
+        contrasts and sums of squares, and the expected size of the smallest common cluster for models of your own.
     posterior_
         The `palmette.HierarchyPosterior`, or the `palmette.sampling.SampledPosterior`, to be asked anything.
     cluster_probabilities_
@@ -68,15 +70,20 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     Examples
     --------
     >>> X = [[0.0, 0.1], [0.2, 0.0], [4.0, 4.1], [4.2, 3.9], [4.1, 4.4]]
-    >>> clusterer = TrellisClustering(n_clusters=2, model="sum-of-squares").fit(X)
+    >>> clusterer = TrellisClustering(n_clusters=2, model="contrasts").fit(X)
     >>> clusterer.labels_
     array([0, 0, 1, 1, 1])
-    >>> round(clusterer.posterior_.cluster_probability([2, 3, 4]), 3)
-    1.0
+    >>> round(clusterer.posterior_.cluster_probability([2, 3, 4]), 2)
+    0.97
 
     """
 
-    _names = {"dasgupta": Dasgupta, "correlation": Correlation, "sum-of-squares": SumOfSquares}  # noqa: RUF012
+    _names = {  # noqa: RUF012
+        "contrasts": Contrasts,
+        "dasgupta": Dasgupta,
+        "correlation": Correlation,
+        "sum-of-squares": SumOfSquares,
+    }
     _kind = HierarchyModel
 
     def __init__(
@@ -105,7 +112,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
 
     def _with_heights(self, hierarchy: Hierarchy) -> Hierarchy:
         model: Any = self.posterior_.model
-        if isinstance(model, SumOfSquares):
+        if isinstance(model, SumOfSquares | Contrasts):
             return with_ward_heights(hierarchy, model.pairwise[0])
         if isinstance(model, Dasgupta | Correlation):
             return with_average_heights(hierarchy, to_distances(model.pairwise[0]))

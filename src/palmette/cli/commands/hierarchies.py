@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from dataclasses import asdict
+from typing import Any
 
 import click
 
 import palmette as pal
 from palmette.cli.options import answer_options, beyond_options, draws_option, output_options, posterior_options
+from palmette.cli.reading.hierarchy_models import NAMES, choose_model
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import infer_hierarchies, note, progress
@@ -19,26 +21,38 @@ from palmette.cli.telling.text import percent
 
 __all__ = ["hierarchies"]
 
-_NAMES = {
-    "dasgupta": "Dasgupta's cost",
-    "correlation": "hierarchical correlation clustering",
-    "sum-of-squares": "sums of squares",
-}
+_EVIDENCE = "contrasts of points, graph of a matrix of 0 and 1, dasgupta of other matrices"
+_dimension = click.option(
+    "--dimension",
+    metavar="effective|columns|NUMBER",
+    help="Contrasts: how many columns count; effective: as many as vary independently.  "
+    "[default: columns, or effective if there are as many as rows]",
+)
 
 
 @click.command()
-@posterior_options(list(_NAMES))
+@posterior_options(list(NAMES), _dimension, default=_EVIDENCE)
 @beyond_options
 @click.option("--coverage", is_flag=True, help="Sparse trellis: estimate the share of the posterior that it misses.")
 @answer_options
 @draws_option("Exact draws")
 @output_options("newick", "table", "nexus", "plot", "report")
-def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
+def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> None:
     """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
 
     Every hierarchy gets a probability from a model; what is printed are sums over all of them, exactly, up to some
     twenty leaves. Beyond, hierarchies are drawn by Markov chains: every probability has an error, and the first lines
     say whether the chains agree.
+
+    Likelihoods need no temperature, find their parameters, and say first whether there is a hierarchy at all:
+
+    \b
+    contrasts        points: few splits are wide and many are narrow
+    graph            a matrix of 0 and 1: every split has a probability of edges
+    counts           a matrix of counts: every split has a rate
+    normal-pairs     a matrix of similarities: every split has a mean and a variance
+
+    Costs are as sharp as --beta or --perplexity makes them, which is a choice of yours:
 
     \b
     dasgupta         similar leaves should part late, in small clusters
@@ -48,19 +62,19 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
     Examples (`palmette demo --data` writes the files):
 
     \b
+    palmette hierarchies worlds.csv --class kind
     palmette hierarchies worlds.csv --class kind --model sum-of-squares --perplexity 20
     palmette hierarchies languages.csv --precomputed similarity --class family --beta 4 --report languages.html
     palmette hierarchies worlds.csv --class kind --newick best.nwk --table clusters.csv --plot tree.png --json
     """
     check_answers(options)
     files = Files.of(options, file)
-    beta = check_temperature(options["beta"], options["perplexity"])
-    problem = load(file, options, model)
-    made, likeness, words = _model(problem, beta)
-    posterior = infer_hierarchies(made, likeness, options)
-    found_beta = cast(pal.models.Tempered, posterior.model).beta
-    words = f"{_NAMES[model]}{words}, β = {found_beta:.6g}"
-    extra: dict[str, Any] = {"model": {"name": model, "beta": found_beta}}
+    check_temperature(options["beta"], options["perplexity"])
+    problem = load(file, options, model or "the model")
+    chosen = choose_model(problem, model, options)
+    posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
+    words, facts = chosen.described(posterior)
+    extra: dict[str, Any] = {"model": facts}
     if isinstance(posterior, pal.sampling.SampledPosterior):
         if options["coverage"]:
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
@@ -71,28 +85,32 @@ def hierarchies(file: str, model: str, as_json: bool, **options: Any) -> None:
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
     missed = _missed(posterior, options) if options["coverage"] else None
     extra["missed"] = None if missed is None else vars(missed)
-    lines = _lines(problem, posterior, words, missed)
+    compared = None if chosen.is_cost else _compared(posterior)
+    extra["structure"] = compared and {**asdict(compared), "log_bayes_factor": compared.log_bayes_factor}
+    lines = _lines(problem, posterior, words, missed, compared)
     HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
 
 
-def _model(problem: Problem, beta: float) -> tuple[Any, Any, str]:
-    # The model, how alike leaves are (for linkages), and what is to be said of it.
-    if problem.model == "sum-of-squares":
-        points = problem.points()
-        return pal.models.SumOfSquares(points, beta, labels=problem.labels), pal.similarity.likeness(points), ""
-    if problem.model == "correlation":
-        affinity, centre = problem.affinity()
-        words = f" of similarities minus {centre:.4g}"
-        return pal.models.Correlation(affinity, beta, labels=problem.labels), problem.similarity, words
-    return pal.models.Dasgupta(problem.similarity, beta, labels=problem.labels), problem.similarity, ""
+def _compared(posterior: Any) -> pal.evidence.Comparison:
+    # Parameters that were averaged over are so on both sides; else each has the best.
+    is_mixture = isinstance(posterior, pal.posterior.HierarchyMixture)
+    return pal.evidence.compare(posterior, at_best=not is_mixture and bool(posterior.model.parameter_ranges))
 
 
-def _missed(posterior: pal.HierarchyPosterior, options: dict[str, Any]) -> pal.Estimate:
+def _missed(posterior: Any, options: dict[str, Any]) -> pal.Estimate:
     limits = {name: options[name] for name in ("seconds", "sweeps")}
     return pal.search.uncovered(posterior, rng=options["seed"], progress=progress(options["quiet"]), **limits)
 
 
-def _lines(problem: Problem, posterior: Any, model: str, missed: pal.Estimate | None) -> Iterator[str]:
+def _lines(
+    problem: Problem,
+    posterior: Any,
+    model: str,
+    missed: pal.Estimate | None,
+    compared: pal.evidence.Comparison | None,
+) -> Iterator[str]:
+    if compared is not None:
+        yield str(compared)
     yield problem.described
     yield f"Model: {model}"
     yield in_numbers(posterior, "hierarchies")

@@ -24,12 +24,15 @@ def note(text: str, quiet: bool) -> None:
 
 
 def infer_hierarchies(
-    model: Any, likeness: Floats, options: dict[str, Any]
-) -> pal.HierarchyPosterior | pal.sampling.SampledPosterior:
-    """The posterior over all hierarchies, sampled, or over those of a trellis that is grown around good ones."""
+    model: Any, likeness: Floats, options: dict[str, Any], *, by_evidence: bool = False
+) -> pal.HierarchyPosterior | pal.posterior.HierarchyMixture | pal.sampling.SampledPosterior:
+    """The posterior over all hierarchies, sampled, or over those of a trellis that is grown around good ones.
+
+    With the parameters of the model or, `by_evidence`, those that the data want, or with all of them.
+    """
     instead = _chains(options) if options["beyond"] == "sampled" else "a sparse trellis of chosen clusters"
-    posterior: Any = _infer(model, likeness, options, instead)
-    if isinstance(posterior, pal.sampling.SampledPosterior):
+    posterior: Any = _infer(model, likeness, options, instead, by_evidence=by_evidence)
+    if isinstance(posterior, pal.sampling.SampledPosterior | pal.posterior.HierarchyMixture):
         return posterior
     if posterior.trellis is not None:
         note(
@@ -74,17 +77,20 @@ def _instead(options: dict[str, Any], n_clusters: int | None) -> str:
     return _chains(options) if name is None else f"{chosen}, since with {name} they are not sampled"
 
 
-def _infer(model: Any, likeness: Floats, options: dict[str, Any], instead: str, **more: Any) -> Any:
+def _infer(
+    model: Any, likeness: Floats, options: dict[str, Any], instead: str, *, by_evidence: bool = False, **more: Any
+) -> Any:
     # Says why if it is not over everything: before the work begins if that is known by then.
-    n, most = model.n_leaves, options["exact_leaves"]
+    n, most = model.n_leaves, options["exact_leaves"] or model.exact_leaves
     if n > most:
         reason = f"{n:,} leaves are more than the {most} up to which everything is summed over"
         note(f"{reason}; going on with {instead}.", options["quiet"])
     given = pal.similarity.linkages(likeness, model.labels)
-    names = ("exact_leaves", "max_memory", "perplexity", "beyond", "seconds", "sweeps")
-    limits = {name: options[name] for name in names}
+    names = ("max_memory", "perplexity", "beyond", "seconds", "sweeps")
+    limits = {"exact_leaves": most, **{name: options[name] for name in names}}
     shown = progress(options["quiet"])
-    posterior = pal.search.posterior(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
+    infer: Any = pal.evidence.posterior if by_evidence else pal.search.posterior
+    posterior = infer(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
     if n <= most and not posterior.is_exact:
         note(f"{_too_large(model, options['max_memory'])}; going on with {instead}.", options["quiet"])
     return posterior

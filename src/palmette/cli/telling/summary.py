@@ -44,7 +44,8 @@ def in_numbers(posterior: Any, things: str) -> str:
     kind, bound = f"all {posterior.count:,}", ""
     if not posterior.is_exact:
         kind, bound = f"{_short(posterior.count)} chosen", " (a lower bound)"
-    return f"log Z = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
+    name = "log evidence" if isinstance(posterior, pal.posterior.HierarchyMixture) else "log Z"
+    return f"{name} = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
 
 
 def perplexity(posterior: Any, things: str) -> str:
