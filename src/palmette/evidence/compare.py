@@ -38,7 +38,7 @@ class Comparison:
     is_bound: bool = False
     """Whether some of the model was left out, so that its evidence, and the Bayes factor, is a lower bound."""
     at_best: bool = False
-    """Whether each side has the parameters that are best for it, which flatters structure."""
+    """Whether the opponent has the parameters that are best for it."""
 
     @property
     def log_bayes_factor(self) -> float:
@@ -67,7 +67,7 @@ class Comparison:
         else:
             head = f"These data {_WORDS[self.strength]} {some if self.prefers_structure else none}"
         number = f"{self.log_bayes_factor:+.2f}".replace("-", "−")
-        best = ", each with its best parameters" if self.at_best else ""
+        best = f", {none} at its best" if self.at_best else ""
         return f"{head}: log Bayes factor {'at least ' if self.is_bound else ''}{number}{best}."
 
 
