@@ -9,7 +9,8 @@ What is read:
 - *Underscores* stay underscores, as in `palmette.formats.newick`. Only where TAXLABELS or TRANSLATE know
   ``'Homo sapiens'`` and no ``Homo_sapiens``, or the other way round, one stands for the other, as the standard has it.
 - *Comments* in ``[]``, nested or not, may stand wherever white space may. ``[&W 1/3]`` before a tree is its weight;
-  ``[&R]``, ``[&U]`` and the annotations of BEAST and MrBayes, such as ``[&rate=0.1]``, are skipped.
+  ``[&R]`` and ``[&U]``, or UTREE, say whether its root is meant. The annotations of BEAST and MrBayes, such as
+  ``[&rate=0.1]``, are skipped.
 - *Inner nodes* that are called by a number have it as support, also if it was meant as the number of the node.
 - END may be missing: a file that a program is still writing can be read, if its last tree is complete.
 

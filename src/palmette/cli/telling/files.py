@@ -48,11 +48,12 @@ class Files:
             require("matplotlib", "plot")
 
     @classmethod
-    def of(cls, options: dict[str, Any], source: str) -> Files:
-        """Taken out of the options of a command that reads `source`, which none of them may replace."""
+    def of(cls, options: dict[str, Any], *sources: str) -> Files:
+        """Taken out of the options of a command that reads `sources`, which none of them may replace."""
         files = {name: options.pop(name) for name in list(options) if name in cls.__dataclass_fields__}
+        read = {Path(source).resolve() for source in sources if source != "-"}
         for kind, name in files.items():
-            if name is not None and source != "-" and Path(name).resolve() == Path(source).resolve():
+            if name is not None and Path(name).resolve() in read:
                 raise ValueError(f"--{kind} {name} is the file that is read; give another name")
         return cls(**files)
 
