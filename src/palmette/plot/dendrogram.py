@@ -83,6 +83,8 @@ def _draw_bars(ax: Axes, bars: Floats, rows: Floats, upright: bool) -> None:
     from matplotlib.collections import LineCollection
 
     shown = np.flatnonzero(np.isfinite(bars).all(axis=1) & (bars[:, 1] > bars[:, 0]))
+    if not len(shown):
+        return
     lines = np.array([[(bars[v, 0], rows[v]), (bars[v, 1], rows[v])] for v in shown]).reshape(-1, 2, 2)
     ax.add_collection(
         LineCollection(list(_turned(lines, upright)), colors="#2f78b7", linewidths=5, alpha=0.35, zorder=1)

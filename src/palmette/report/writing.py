@@ -18,6 +18,7 @@ from palmette.report.partitions import partition_contents
 from palmette.report.provenance import provenance
 from palmette.report.sampled import sampled_hierarchy_contents, sampled_partition_contents
 from palmette.sampling import SampledPartitions, SampledPosterior
+from palmette.whole_files import write_whole
 
 __all__ = ["write"]
 
@@ -45,7 +46,8 @@ def write(
 
     `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
     `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
-    Returns the path. Raises `ImpossibleData` if everything has probability zero.
+    Returns the path; if it cannot be written, an older file stays as it was. Raises `ImpossibleData` if everything has
+    probability zero.
     """
     if not isinstance(posterior, AnyPosterior):
         raise TypeError(
@@ -68,7 +70,7 @@ def write(
         contents = partition_contents(posterior, marks, n_alternatives, least)
     text = page(contents, origin, title or f"{contents.things.capitalize()} of {posterior.n_leaves:,} leaves")
     target = Path(path)
-    target.write_text(text, encoding="utf-8", newline="\n")
+    write_whole(target, text)
     return target
 
 
