@@ -142,3 +142,16 @@ def test_columns_that_name_rows_are_no_characters(run, folder):
         False,
         True,
     )
+
+
+def test_a_constant_column_is_named_and_left_out(run, folder):
+    (folder / "constant.csv").write_text("name,x,c,y\na,1,5,2\nb,2,5,1\nc,4,5,\nd,7,,3\n", encoding="utf-8")
+    (folder / "told.csv").write_text("name,x,y\na,1,2\nb,2,1\nc,4,\nd,7,3\n", encoding="utf-8")
+    code, out, err = run("coalescent", "constant.csv", "--particles", 400)
+    assert code == 0
+    assert "'c' has the same value in every row, which tells nothing, and is left out" in err
+    assert out.replace("constant.csv", "told.csv") == run("coalescent", "told.csv", "--particles", 400)[1]
+    (folder / "same.csv").write_text("name,x\na,1\nb,1\nc,1\n", encoding="utf-8")
+    code, _, err = run("coalescent", "same.csv")
+    assert code == 2
+    assert "every column ('x') has one value only" in err

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from palmette.cli.options import (
     stack,
     standardise_option,
 )
-from palmette.cli.reading.problem import load
+from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import note, progress
@@ -111,6 +111,8 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     problem = load(file, options, "a coalescent", categories=sites)
     for words in problem.leaves.notes:
         note(words, options["quiet"])
+    if not sites:
+        problem = _without_constants(problem, options["quiet"])
     if not sites and not options["leaf_variance"]:
         _check_twins(problem.leaves.values, problem.labels)
     process, rate, draws = _infer(problem.points(missing=True), problem.labels, options)
@@ -153,6 +155,25 @@ class _HistoryAnswers(HierarchyAnswers):
 
     def _drawn(self) -> Iterable[tuple[Any, Any]]:
         return ((history, None) for history in self.draws())
+
+
+def _without_constants(problem: Problem, quiet: bool) -> Problem:
+    # A column with one value, or none, tells no rate.
+    leaves = problem.leaves
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns without entries
+        spread = np.nan_to_num(np.nanmax(leaves.values, axis=0) - np.nanmin(leaves.values, axis=0))
+    if len(leaves.labels) < 2 or (spread > 0.0).all():
+        return problem
+    names = ", ".join(repr(leaves.variables[c]) for c in np.flatnonzero(spread == 0.0))
+    if not spread.any():
+        raise ValueError(
+            f"{leaves.table.source}: every column ({names}) has one value only, so the rows are all the same"
+        )
+    note(f"{names} has the same value in every row, which tells nothing, and is left out.", quiet)
+    kept = np.flatnonzero(spread > 0.0)
+    told = replace(leaves, values=leaves.values[:, kept], variables=tuple(leaves.variables[c] for c in kept))
+    return replace(problem, leaves=told)
 
 
 def _check_twins(values: Any, labels: tuple[str, ...]) -> None:
