@@ -40,7 +40,8 @@ def bias(runs):
     for name, (x, process, exact) in {"n = 3": THREE, "n = 4": FOUR, "one site, n = 8": one_site()}.items():
         for proposal in PROPOSALS:
             found = [
-                coalescent.smc(x, process, 50, proposal=proposal, rng=k, threads=1).log_evidence for k in range(runs)
+                coalescent.smc(x, process, 50, proposal=proposal, rng=k, threads=1, n_runs=1).log_evidence
+                for k in range(runs)
             ]
             ratio = np.exp(np.array(found) - exact)
             error = ratio.std(ddof=1) / np.sqrt(runs)
@@ -53,9 +54,9 @@ def rows(n, d, seed):
 
 
 def seconds(x, particles, proposal):
-    coalescent.smc(x[:5], PROCESS, 4, proposal=proposal, rng=0)
+    coalescent.smc(x[:5], PROCESS, 4, proposal=proposal, rng=0, n_runs=1)
     start = time.perf_counter()
-    found = coalescent.smc(x, PROCESS, particles, proposal=proposal, rng=0, progress=False)
+    found = coalescent.smc(x, PROCESS, particles, proposal=proposal, rng=0, n_runs=1, progress=False)
     return time.perf_counter() - start, found
 
 
@@ -79,7 +80,9 @@ def speed(particles, page):
 def evidence(sets, particles, page):
     data = [rows(30, 10, 100 + k) for k in range(sets)]
     found = {
-        proposal: np.array([coalescent.smc(x, PROCESS, particles, proposal=proposal, rng=7).log_evidence for x in data])
+        proposal: np.array(
+            [coalescent.smc(x, PROCESS, particles, proposal=proposal, rng=7, n_runs=1).log_evidence for x in data]
+        )
         for proposal in ("post-post", "prior-post", "prior-prior", "race")
     }
     print(f"\n| n = 30, D = 10, {particles} particles, {sets} data sets | log evidence, mean | below post-post |")

@@ -30,7 +30,7 @@ def read(path: Path) -> tuple[list[str], list[str], Floats]:
 
 def log_evidences(x: Floats, chosen: dict[str, Any]) -> dict[float, float]:
     """An estimate of log p(x) for each rate."""
-    options = {"proposal": chosen["rate_proposal"], "rng": chosen["seed"]}
+    options = {"proposal": chosen["rate_proposal"], "rng": chosen["seed"], "n_runs": 1}
     return {
         rate: smc(x, IndependentSites(rate), chosen["rate_particles"], **options).log_evidence
         for rate in chosen["rates"]
@@ -44,7 +44,9 @@ def pooled(runs: Sequence[CoalescentDraws]) -> CoalescentDraws:
     arrays = [np.concatenate([getattr(run, name) for run in runs]) for name in ("children", "ages")]
     evidence = float(np.logaddexp.reduce([run.log_evidence for run in runs]) - np.log(len(runs)))
     effective = np.sum([run.n_effective for run in runs], axis=0)
-    return CoalescentDraws(*arrays, np.concatenate(logs), evidence, effective, runs[0].labels)
+    which = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
+    founders = np.concatenate([run.founders + len(run) * k for k, run in enumerate(runs)])
+    return CoalescentDraws(*arrays, np.concatenate(logs), evidence, effective, runs[0].labels, which, founders)
 
 
 def mean_ages(draws: CoalescentDraws, hierarchy: pal.Hierarchy) -> Floats:
@@ -71,7 +73,7 @@ def supports(tree: pal.Hierarchy, runs: Sequence[CoalescentDraws]) -> dict[int, 
     for node in range(tree.n_leaves, tree.n_nodes - 1):
         start, stop = tree.intervals[node]
         members = sorted(tree.leaf_order[start:stop].tolist())
-        found[node] = members, np.array([run.cluster_probability(members) for run in runs])
+        found[node] = members, np.array([float(run.cluster_probability(members)) for run in runs])
     return found
 
 
@@ -136,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names, groups, x = read(given.data / "ainu_cognates.csv")
     evidences = log_evidences(x, chosen)
     process = IndependentSites(max(evidences, key=lambda rate: evidences[rate]))
-    options = {"proposal": chosen["proposal"], "labels": names}
+    options = {"proposal": chosen["proposal"], "labels": names, "n_runs": 1}
     runs = [smc(x, process, chosen["particles"], rng=(chosen["seed"], k), **options) for k in range(chosen["runs"])]
     pool = pooled(runs)
     tree = pool.consensus()

@@ -36,7 +36,7 @@ def one_run(point: dict[str, Any], proposals: Sequence[str], seed: Sequence[int]
     seen[hidden] = np.nan
     process = Brownian(point["rate"])
     histories = [greedy(seen, process).hierarchy]
-    options = {"rng": int(rng.integers(2**31)), "threads": 1}
+    options = {"rng": int(rng.integers(2**31)), "threads": 1, "n_runs": 1}
     histories += [smc(seen, process, point["particles"], proposal=each, **options) for each in proposals]
     logs = [log_predictive_entry(seen, history, process, x)[0] for history in histories]
     return np.array([*logs, log_predictive_entry(seen, drawn.hierarchy, Brownian(), x)[0]])

@@ -211,6 +211,7 @@ def test_coalescents_take_gaps_and_repeat_themselves(as_json, folder):
     best = pal.Hierarchy.from_newick(found["best"][0]["newick"])
     assert best.branch_lengths is not None
     assert 1 <= found["n_effective"] <= 60
+    assert all(row["standard_error"] > 0.05 for row in found["clusters"] if row["probability"] > 0.9)
     assert len(found["draws"]) == len(pal.interop.read_trees(folder / "draws.nex")) == 5
     probability = {frozenset(row["members"]): row["probability"] for row in found["clusters"]}
     for cluster, support in zip(best.clusters(), best.support.tolist(), strict=True):
@@ -218,14 +219,59 @@ def test_coalescents_take_gaps_and_repeat_themselves(as_json, folder):
             assert support == pytest.approx(probability[frozenset(best.labels[i] for i in cluster)], abs=1e-6)
 
 
-def test_coalescents_of_categories(as_json, folder):
+def test_collapsed_particles_are_called_so_and_nothing_is_certain(run, as_json, folder):
+    rows = [",".join([f"l{i}", *(str((i * (j + 3) + j) % 7) for j in range(60))]) for i in range(12)]
+    header = ",".join(["name", *(f"c{j}" for j in range(60))])
+    (folder / "many.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    words = ("coalescent", "many.csv", "--process", "sites", "--particles", 60, "--rate", 1.0)
+    code, out, err = run(*words, "--report", "many.html")
+    assert code == 0
+    assert "not usable: runs disagree on {" in out
+    assert "do not rely on these numbers" in out
+    assert "the particles have collapsed" in err
+    page = (folder / "many.html").read_text(encoding="utf-8")
+    assert "The particles have collapsed: do not rely on these numbers." in page
+    assert "exactly" not in page
+    assert ">Certain" not in page
+    judged = as_json(*words, "--quiet")["particles"]
+    assert (judged["usable"], judged["n_runs"], judged["n_particles"]) == (False, 4, 60)
+    assert judged["n_independent"] < 20
+
+
+def test_there_is_one_best_history_with_its_times(as_json, folder):
+    words = ("coalescent", "gaps.csv", "--class", "kind", "--particles", 400)
+    found = as_json(*words, "--newick", "best.nwk", "--report", "best.html", "--plot", "best.svg")
+    best = pal.Hierarchy.from_newick((folder / "best.nwk").read_text(encoding="utf-8"))
+    assert found["best"][0]["newick"] == best.to_newick()
+    page = (folder / "best.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    index = {label: i for i, label in enumerate(data["labels"])}
+    shown = {tuple(row["members"]) for row in data["clusters"] if row["in_best"]}
+    own = {tuple(sorted(index[best.labels[i]] for i in cluster)) for cluster in best.clusters() if len(cluster) > 1}
+    assert shown == own
+    # Branches are drawn to the times: inner nodes stand where the ages are, in the same proportions.
+    tree = re.search(r'<svg[^>]*id="tree-0".*?</svg>', page, re.DOTALL)[0]
+    places = sorted({float(x) for x in re.findall(r'<circle cx="([0-9.]+)"', tree)}, reverse=True)
+    ages = np.sort(best.heights[best.n_leaves :])
+    across = (places[0] - np.array(places)) / (places[0] - places[-1])
+    np.testing.assert_allclose(across, (ages - ages[0]) / (ages[-1] - ages[0]), atol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:of .* particles")
+def test_coalescents_of_categories(as_json, run, folder):
     (folder / "sites.csv").write_text("name,x,y,z\na,red,1,no\nb,red,,no\nc,blue,2,no\nd,blue,2,?\n", encoding="utf-8")
     found = as_json("coalescent", "sites.csv", "--process", "sites", "--particles", 50, "--seed", 3)
     codes = np.array([[1, 0, 0], [1, np.nan, 0], [0, 1, 0], [0, 1, np.nan]])  # by the alphabet
-    process, _ = pal.coalescent.fit(codes, pal.coalescent.IndependentSites(), labels=list("abcd"))
-    draws = pal.coalescent.smc(codes, process, 50, proposal="race", rng=3, labels=list("abcd"))
+    start = pal.coalescent.IndependentSites(1.0, "uniform")
+    process = pal.coalescent.rate_by_evidence(codes, start, rng=3).process
+    assert process.rate != 1.0
+    draws = pal.coalescent.smc(codes, process, 50, proposal="prior-post", rng=3, labels=list("abcd"))
     assert found["log_evidence"] == pytest.approx(draws.log_evidence)
     assert found["model"]["name"] == "sites"
+    assert found["model"]["rate"] == pytest.approx(float(process.rate))
+    given = as_json("coalescent", "sites.csv", "--process", "sites", "--particles", 50, "--rate", 0.7)
+    assert given["model"]["rate"] == 0.7
+    assert "rate 0.7 (as given)" in run("coalescent", "sites.csv", "--process", "sites", "--rate", 0.7)[1]
 
 
 def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, folder):
@@ -397,3 +443,45 @@ def test_labels_are_taken_literally(run, folder):
     }
     assert "<b>a</b>" in out
     assert "<b>a</b>" not in (folder / "odd.html").read_text(encoding="utf-8")
+
+
+def test_several_files_of_trees_are_runs(run, as_json, folder):
+    trees = pal.interop.read_trees(folder / "posterior.nex")
+    pal.interop.write_nexus(trees[:100], folder / "run1.nex")
+    pal.interop.write_nexus(trees[100:], folder / "run2.nex")
+    found = as_json("trees", "run1.nex", "run2.nex", "--burn-in", 0.2, "--thin", 4)
+    assert found["n_trees"] == 40
+    deviation = pal.evaluate.agreement([trees[20:100:4], trees[120::4]]).deviation
+    assert found["agreement"]["deviation"] == pytest.approx(deviation)
+    assert (
+        "Between 2 files the average standard deviation of split frequencies" in run("trees", "run1.nex", "run2.nex")[1]
+    )
+    assert "Between the two halves of the file" in run("trees", "run1.nex")[1]
+    assert as_json("trees", "run1.nex", "run2.nex")["clusters"] == as_json("trees", "posterior.nex")["clusters"]
+
+
+def test_ages_of_dated_trees_are_told_and_drawn(run, as_json, folder):
+    text = "((a:1,b:1):2,c:3);\n((a:2,b:2):2,c:4);\n((a:1.5,b:1.5):2,c:3.5);\n(a:2,(b:1,c:1):1);\n"
+    (folder / "dated.nwk").write_text(text, encoding="utf-8")
+    code, out, _ = run("trees", "dated.nwk", "--newick", "dated.best.nwk", "--plot", "dated.svg")
+    assert code == 0
+    assert "1.5  [1, 2]" in out
+    found = as_json("trees", "dated.nwk")["ages"]
+    assert [row["median"] for row in found if row["members"] == ["a", "b"]] == [1.5]
+    best = pal.Hierarchy.from_newick((folder / "dated.best.nwk").read_text(encoding="utf-8"))
+    assert best.heights[best.n_leaves] == 1.5
+
+
+def test_unrooted_trees_need_a_word_about_their_root(run, as_json, folder):
+    (folder / "one.nwk").write_text("[&U] (a:1,b:1,(c:1,d:4):1);\n", encoding="utf-8")
+    (folder / "two.nwk").write_text("[&U] ((c:1,d:4):0.25,(b:1,a:1):0.75);\n", encoding="utf-8")
+    for name in ("one.nwk", "two.nwk"):
+        code, out, err = run("trees", name)
+        assert (code, out) == (2, "")
+        assert "has no root" in err
+        assert "--outgroup LEAF or --midpoint" in err
+    for words in (("--outgroup", "a"), ("--outgroup", "a", "--outgroup", "b"), ("--midpoint",)):
+        one, two = (as_json("trees", name, *words)["clusters"] for name in ("one.nwk", "two.nwk"))
+        assert sorted(sorted(row["members"]) for row in one) == sorted(sorted(row["members"]) for row in two)
+    assert run("trees", "two.nwk", "--rooted")[0] == 0
+    assert run("trees", "two.nwk", "--rooted", "--midpoint")[0] == 2

@@ -108,3 +108,50 @@ def test_matrices_with_and_without_names(name, tmp_path):
 def test_one_row_is_a_table(tmp_path):
     leaves = choose_columns(read(tmp_path, "name,x\na,1\n"))
     assert leaves.labels == ("a",)
+
+
+def test_columns_that_name_rows_are_no_characters(run, folder):
+    rows = [
+        f"id{i},Name {'ABCDEF'[i]},{'xy'[i % 2]}," + ",".join(str((i >> j) & 1) for j in range(6)) for i in range(6)
+    ]
+    text = "\n".join(["id,name,group,a,b,c,d,e,f", *rows]) + "\n"
+    (folder / "named.csv").write_text(text, encoding="utf-8")
+    code, out, err = run("coalescent", "named.csv", "--process", "sites", "--rate", 1, "--particles", 400)
+    assert code == 0
+    assert "column 'name' has another word in every row, so it is taken for a name and left out" in err
+    assert "column 'group' holds words, and nearly all other columns numbers" in err
+    assert "named.csv: group, a, b, c, d, e and 1 more" in out
+    quiet = run(
+        "coalescent",
+        "named.csv",
+        "--process",
+        "sites",
+        "--rate",
+        1,
+        "--particles",
+        400,
+        "--class",
+        "group",
+        "--label",
+        "name",
+        "--ignore",
+        "id",
+    )
+    assert (quiet[0], "holds words" in quiet[2], "named.csv: a, b, c, d, e, f; 2 classes" in quiet[1]) == (
+        0,
+        False,
+        True,
+    )
+
+
+def test_a_constant_column_is_named_and_left_out(run, folder):
+    (folder / "constant.csv").write_text("name,x,c,y\na,1,5,2\nb,2,5,1\nc,4,5,\nd,7,,3\n", encoding="utf-8")
+    (folder / "told.csv").write_text("name,x,y\na,1,2\nb,2,1\nc,4,\nd,7,3\n", encoding="utf-8")
+    code, out, err = run("coalescent", "constant.csv", "--particles", 400)
+    assert code == 0
+    assert "'c' has the same value in every row, which tells nothing, and is left out" in err
+    assert out.replace("constant.csv", "told.csv") == run("coalescent", "told.csv", "--particles", 400)[1]
+    (folder / "same.csv").write_text("name,x\na,1\nb,1\nc,1\n", encoding="utf-8")
+    code, _, err = run("coalescent", "same.csv")
+    assert code == 2
+    assert "every column ('x') has one value only" in err

@@ -18,7 +18,8 @@ import palmette as pal
 from palmette.coalescent import IndependentSites, smc
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "coalescent"
-MODULES = ("common", "table1", "wals", "ainu", "figure1", "figure2", "words", "restoration")
+pytestmark = pytest.mark.filterwarnings("ignore:of .* particles .* are independent")  # small settings need few
+MODULES = ("common", "table1", "wals", "ainu", "seeds", "figure1", "figure2", "words", "restoration")
 
 # What makes the settings small; everything else stays as it is.
 SMALL = {
@@ -99,6 +100,14 @@ def test_ainu_has_a_picture_and_the_spread_of_runs(load, data, small, tmp_path, 
     assert "2 runs of 20 particles" in text
 
 
+def test_seeds_are_counted_as_usable_or_not(load, data, capsys):
+    load("seeds").main(
+        ["--data", str(data / "ainu_cognates.csv"), "--particles", "20", "--seeds", "3", "--rate", "0.1"]
+    )
+    text = capsys.readouterr().out
+    assert "of 3 seeds are usable" in text
+
+
 def test_restoration_of_hidden_features(load, data, small, tmp_path, capsys):
     text, files = call(load("restoration"), tmp_path / "out", small, capsys, "--data", data)
     assert files == {"figure3b.png", "figure3b.txt"}
@@ -172,8 +181,9 @@ def test_runs_are_pooled_by_their_evidence(load):
     share = np.exp([run.log_evidence for run in runs])
     np.testing.assert_allclose(pool.weights[:30].sum(), share[0] / share.sum())
     np.testing.assert_allclose(np.exp(pool.log_evidence), share.mean())
-    each = [run.cluster_probability([0, 1]) for run in runs]
-    np.testing.assert_allclose(pool.cluster_probability([0, 1]), each @ share / share.sum())
+    each = [float(run.cluster_probability([0, 1])) for run in runs]
+    np.testing.assert_allclose(float(pool.cluster_probability([0, 1])), each @ share / share.sum())
+    assert pool.verdict.n_runs == 3
 
 
 def test_characteristic_words_are_more_frequent_inside(load):

@@ -348,7 +348,7 @@ def test_what_is_written_reads_back_the_same(hierarchies, data):
 
 def test_the_writer_quotes_what_other_programs_would_change():
     text = write_nexus([read_newick("(a_b,(c.1,'it''s'));")], names=["my tree"])
-    assert "TAXLABELS 'a_b' c.1 'it''s';" in text
+    assert "TAXLABELS a_b c.1 'it''s';" in text
     assert "TREE 'my tree' = [&R] (1,(2,3));" in text
 
 
@@ -381,3 +381,15 @@ def test_the_writer_refuses_what_cannot_be_one_file():
     for weights in ([1], [1, -1], [1, np.nan], 1):
         with pytest.raises(ValueError, match="weights must be 2 finite numbers of at least 0"):
             write_nexus(made[:1] * 2, weights=weights)
+
+
+def test_underscores_are_written_alike_in_newick_and_nexus():
+    tree = Hierarchy.from_newick("((Taxon_1,'Taxon 2'),b);")
+    assert tree.to_newick() == "((Taxon_1,'Taxon 2'),b);"
+    text = write_nexus([tree])
+    assert "TAXLABELS Taxon_1 'Taxon 2' b;" in text
+    assert read_trees(text)[0] == tree
+    both = Hierarchy.from_newick("(('a_1','a 1'),b);")
+    text = write_nexus([both])
+    assert "TAXLABELS 'a_1' 'a 1' 'b';" in text
+    assert read_trees(text)[0] == both

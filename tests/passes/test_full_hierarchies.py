@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import correlation, dasgupta, members, splits_of, sum_of_squares
 
-from palmette import HierarchyPosterior, TrellisTooLarge
-from palmette.models import Correlation, Dasgupta, SplitFunction, SplitModel, SumOfSquares, Uniform
+from palmette import HierarchyPosterior, PartitionPosterior, TrellisTooLarge
+from palmette.models import Correlation, Dasgupta, SplitFunction, SplitModel, SumOfSquares, Uniform, UniformPartitions
 from palmette.passes.hierarchies import full
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.full import FullHierarchyPasses
@@ -409,3 +409,10 @@ def test_all_tables_together_stay_within_the_memory_that_is_allowed():
     used = peak_of(answer)
     with pytest.raises(TrellisTooLarge):
         answer(max_memory=int(0.97 * used))
+
+
+@pytest.mark.parametrize("n", [1100, 40_000])
+def test_any_number_of_leaves_is_too_large_in_words(n):
+    for make in (lambda: HierarchyPosterior(Uniform(n)), lambda: PartitionPosterior(UniformPartitions(n))):
+        with pytest.raises(TrellisTooLarge, match=rf"n = {n} leaves needs 10\^\d+ bytes"):
+            make()

@@ -239,7 +239,7 @@ def test_a_file_of_trees_brings_its_weights():
     assert from_trees(trees, weights=[1, 1, 1, 1]).cluster_probability(["c", "d"]) == pytest.approx(0.25)
     assert from_trees(trees[:2]).count == 1
     assert SparseTrellis.from_hierarchies(trees).count == 3
-    with pytest.raises(ValueError, match="hierarchy 1 is not binary"):
+    with pytest.raises(ValueError, match="tree 2 has no root"):
         from_trees(read_trees("((a,b),c); (a,b,c);"))
 
 

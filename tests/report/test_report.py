@@ -278,7 +278,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(options, error, words,
 
 
 def test_only_posteriors_have_reports(tmp_path):
-    with pytest.raises(TypeError, match="a SampledPosterior or SampledPartitions, not"):
+    with pytest.raises(TypeError, match="SampledPartitions or CoalescentDraws, not"):
         report.write(numerals()[0], tmp_path / "out.html")
 
 

@@ -18,6 +18,7 @@ from palmette._extras import require
 from palmette._version import __version__
 from palmette.batch.engines import Engine, unordered
 from palmette.progress import Progress
+from palmette.whole_files import whole_file, write_whole
 
 __all__ = ["Results", "run"]
 
@@ -191,12 +192,9 @@ def _rows_of(path: Path, digest: str) -> int | None:
 
 def _write_part(table: Any, path: Path, digest: str) -> None:
     tagged = table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: digest.encode()})
-    half = path.with_name(path.name + ".new")
-    require("pyarrow.parquet", "parquet").write_table(tagged, half)
-    half.replace(path)
+    with whole_file(path) as place:
+        require("pyarrow.parquet", "parquet").write_table(tagged, place)
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    half = path.with_name(path.name + ".new")
-    half.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    half.replace(path)
+    write_whole(path, json.dumps(content, indent=1, sort_keys=True) + "\n")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import palmette as pal
+from palmette.whole_files import whole_file
 
 __all__ = ["write_examples"]
 
@@ -35,7 +36,7 @@ def _table(path: Path, columns: Sequence[str], data: Any, values: Iterable[Seque
 
 
 def _write(path: Path, rows: Iterable[Sequence[Any]]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(path) as place, place.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
     return path
 

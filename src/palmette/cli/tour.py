@@ -18,6 +18,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
 from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.whole_files import write_whole
 
 __all__ = ["main"]
 
@@ -154,7 +155,7 @@ def _draw(post: HierarchyPosterior, folder: Path) -> Path:
     best = post.map()
     path = folder / PICTURE
     support = np.where(best.sizes > 1, _rounded_support(post, best), np.nan)
-    path.write_text(hierarchy_to_svg(best, support), encoding="utf-8")
+    write_whole(path, hierarchy_to_svg(best, support))
     return path
 
 

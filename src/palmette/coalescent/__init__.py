@@ -6,7 +6,9 @@ from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.entries import Prediction
 from palmette.coalescent.estimate_brownian import estimate_rate, estimate_scale, sample_covariance
 from palmette.coalescent.estimate_sites import estimate_sites
+from palmette.coalescent.evidence_rate import RateByEvidence, rate_by_evidence
 from palmette.coalescent.fit import fit
+from palmette.coalescent.founders import ParticleVerdict
 from palmette.coalescent.greedy import FoundHistory, greedy
 from palmette.coalescent.joint import log_joint, log_likelihood, log_prior
 from palmette.coalescent.place import Placement, place
@@ -26,10 +28,12 @@ __all__ = [
     "IndependentSites",
     "InverseGamma",
     "InverseWishart",
+    "ParticleVerdict",
     "Placement",
     "Prediction",
     "Prepared",
     "Process",
+    "RateByEvidence",
     "estimate_rate",
     "estimate_scale",
     "estimate_sites",
@@ -44,6 +48,7 @@ __all__ = [
     "log_ratios",
     "place",
     "predict",
+    "rate_by_evidence",
     "sample_covariance",
     "smc",
 ]

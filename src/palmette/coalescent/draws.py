@@ -10,8 +10,15 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
+from palmette.clusters import Cluster, cluster_mask
+from palmette.coalescent.founders import ParticleVerdict, error_of, founder_errors, judge_runs, n_independent
+from palmette.coalescent.process import Process
 from palmette.hierarchy import Hierarchy
+from palmette.labels import describe_cluster
 from palmette.posterior import Draws
+from palmette.posterior.estimate import Estimate
+from palmette.posterior.tables import Table
+from palmette.sampling.estimates import SampledClusterRow
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["CoalescentDraws", "weighted_histories"]
@@ -22,8 +29,15 @@ class CoalescentDraws(Draws):
 
     `children` (S, n − 1, 2) and `ages` (S, n − 1) are the events of each, the most recent first; `weights` (S,) add up
     to 1; `log_evidence` is an estimate of log p(x) whose exponential is unbiased; `n_effective` (n − 1,) is the
-    effective number of particles after each event, before any resampling. Where `Draws` counts draws, weights count.
+    effective number of particles after each event, before any resampling, added up over the runs. Where `Draws` counts
+    draws, weights count, and probabilities have errors.
+
+    `runs` (S,) says which of several independent runs each belongs to, and `founders` (S,) from which particle after
+    the first event it descends: histories with one founder are not independent, and `n_independent` is how many are,
+    effectively.
     """
+
+    is_exact = False
 
     def __init__(
         self,
@@ -33,13 +47,23 @@ class CoalescentDraws(Draws):
         log_evidence: float,
         n_effective: Floats,
         labels: tuple[str, ...],
+        runs: npt.NDArray[np.integer] | None = None,
+        founders: npt.NDArray[np.integer] | None = None,
+        process: Process | None = None,
     ) -> None:
-        weight = np.exp(log_weights - log_weights.max(initial=-np.inf))
+        top = max(float(log_weights.max(initial=-np.inf)), np.finfo(np.float64).min)
+        weight = np.exp(log_weights - top)
+        if len(weight) and not weight.any():  # a run that died out
+            weight[:] = 1.0
         self.children, self.ages = read_only(children), read_only(ages)
         self.weights, self._log_weights = read_only(weight / weight.sum()), log_weights
         self.log_evidence = float(log_evidence)
         self.n_effective = read_only(n_effective)
         self.labels = labels
+        self.runs = read_only(np.zeros(len(weight), dtype=np.int64) if runs is None else runs)
+        self.founders = read_only(np.arange(len(weight)) if founders is None else founders)
+        self.process = process
+        """What wanders along the branches, as far as it is known."""
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -51,9 +75,67 @@ class CoalescentDraws(Draws):
     def __getitem__(self, index: int | slice) -> Hierarchy | CoalescentDraws:
         if isinstance(index, slice):
             arrays = self.children[index], self.ages[index], self._log_weights[index]
-            return CoalescentDraws(*arrays, self.log_evidence, self.n_effective, self.labels)
+            origin = self.runs[index], self.founders[index], self.process
+            return CoalescentDraws(*arrays, self.log_evidence, self.n_effective, self.labels, *origin)
         i = range(len(self))[index]
         return Hierarchy.from_merges(self.children[i], self.labels, heights=self.ages[i])
+
+    @cached_property
+    def n_independent(self) -> float:
+        """The effective number of histories that do not descend from each other's founder, from 1 to S."""
+        return n_independent(self.weights, self.founders)
+
+    @cached_property
+    def run_log_evidences(self) -> Floats:
+        """(n_runs,): the estimate of log p(x) of each run by itself."""
+        _, of = np.unique(self.runs, return_inverse=True)
+        top = float(self._log_weights.max())
+        with np.errstate(divide="ignore"):
+            return np.log(np.bincount(of, np.exp(self._log_weights - top)) / np.bincount(of)) + top
+
+    def by_run(self) -> list[CoalescentDraws]:
+        """Each run by itself, with its own evidence."""
+        found = []
+        for run, log_evidence in zip(np.unique(self.runs), self.run_log_evidences.tolist(), strict=True):
+            own = self.runs == run
+            arrays = self.children[own], self.ages[own], self._log_weights[own]
+            origin = self.runs[own], self.founders[own], self.process
+            found.append(CoalescentDraws(*arrays, log_evidence, self.n_effective, self.labels, *origin))
+        return found
+
+    @cached_property
+    def verdict(self) -> ParticleVerdict:
+        """Whether the runs agree and hold enough independent histories, in figures and, as a string, in words."""
+        self._require_some()
+        inner = slice(self.n_leaves, self._trellis.n_clusters - 1)
+        figures = self.run_log_evidences, self._run_shares[:, inner], self._errors[inner]
+        name = lambda i: describe_cluster(self._trellis.members(self.n_leaves + i), self.labels)  # noqa: E731
+        return judge_runs(*figures, len(self), self.n_independent, name)
+
+    def cluster_probability(self, cluster: Cluster) -> Estimate:  # type: ignore[override]  # here with an error
+        """The share of the weight of the histories in which `cluster` (leaf indices or labels) occurs."""
+        self._require_some()
+        mask = cluster_mask(cluster, self.labels)
+        if mask.bit_count() in (1, self.n_leaves):
+            return Estimate(1.0, "exact")
+        at = self._trellis.find_mask(mask)
+        if at < 0:
+            return Estimate(0.0, "estimate", float(error_of(np.zeros(1), 0.0, self.n_independent)[0]))
+        return Estimate(float(self._probabilities[at]), "estimate", float(self._errors[at]))
+
+    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:  # type: ignore[override]
+        """The clusters, but singletons and the root, of at least this share of the weight, heaviest first."""
+        self._require_some()
+        inner = np.arange(self.n_leaves, self._trellis.n_clusters - 1)
+        found = inner[self._probabilities[inner] >= min_probability]
+        found = found[np.lexsort((self._trellis.sizes[found], -self._probabilities[found]))]
+
+        def row(i: int) -> SampledClusterRow:
+            at = int(found[i])
+            members = tuple(self.labels[leaf] for leaf in self._trellis.members(at))
+            return SampledClusterRow(members, len(members), float(self._probabilities[at]), float(self._errors[at]))
+
+        return Table(SampledClusterRow, row, len(found))
 
     @cached_property
     def log_probs(self) -> Floats:  # type: ignore[override]  # made when asked for, as are the next
@@ -74,8 +156,7 @@ class CoalescentDraws(Draws):
         Phylogenetics calls it the tree of maximum clade credibility. Where the posterior is flat, nearly every history
         is a topology of its own, and `map` says little; this one has the clusters that many histories agree on.
         """
-        clusters = self._trellis.parent[self._rows]
-        return self[int(np.log(self._probabilities[clusters]).sum(axis=1).argmax())]
+        return self[int(np.log(self._probabilities[self._clusters]).sum(axis=1).argmax())]
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> list[Hierarchy]:
         """`size` of the histories, drawn by weight, with repetition."""
@@ -104,12 +185,36 @@ class CoalescentDraws(Draws):
         return np.asarray(np.bincount(which.reshape(-1), self.weights)[which.reshape(-1)], dtype=np.float64)
 
     @cached_property
+    def _clusters(self) -> npt.NDArray[np.integer]:
+        # (S, n − 1): the clusters of two leaves or more of each history.
+        clusters: npt.NDArray[np.integer] = self._trellis.parent[self._rows]
+        return clusters
+
+    @cached_property
+    def _estimates(self) -> tuple[Floats, Floats]:
+        # (n_clusters,) each: shares of the weight, and their errors.
+        shares, errors = founder_errors(self.weights, self.founders, self._clusters, self._trellis.n_clusters)
+        known = np.r_[0 : self.n_leaves, self._trellis.n_clusters - 1]  # in every hierarchy
+        shares[known], errors[known] = 1.0, 0.0
+        return shares, errors
+
+    @property
     def _probabilities(self) -> Floats:
-        shares = np.zeros(self._trellis.n_clusters)
-        shares[: self.n_leaves] = 1.0
-        clusters = self._trellis.parent[self._rows]
-        np.add.at(shares, clusters.reshape(-1), np.repeat(self.weights, clusters.shape[1]))
-        return np.minimum(shares, 1.0)
+        return self._estimates[0]
+
+    @property
+    def _errors(self) -> Floats:
+        return self._estimates[1]
+
+    @cached_property
+    def _run_shares(self) -> Floats:
+        # (n_runs, n_clusters): of the weight within each run.
+        found = []
+        for run in self.by_run():
+            clusters, weights = self._clusters[self.runs == run.runs[0]], run.weights
+            of_each = np.repeat(weights, clusters.shape[1])
+            found.append(np.bincount(clusters.reshape(-1), of_each, minlength=self._trellis.n_clusters))
+        return np.minimum(found, 1.0)
 
     def _shares(self) -> tuple[list[int], Floats]:
         self._require_some()

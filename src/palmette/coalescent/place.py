@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -44,13 +44,20 @@ class Placement:
     ``clusters`` (k,) are the leaves below each branch. For one hierarchy they are in the order of its nodes, and the
     last branch is the one above the root; for draws, every cluster of any history, by size. ``probabilities`` (m, k)
     add up to 1; ``ages`` (m, k) are the mean ages of the meeting, given the branch; ``log_density`` (m,) is
-    log p(new row | x, history), inf for a copy of a row where that density is infinite.
+    log p(new row | x, history), inf for a copy of a row where that density is infinite. ``labels`` (n,) are the names
+    of the leaves, and `named_clusters` the clusters by them.
     """
 
     clusters: tuple[tuple[int, ...], ...]
     probabilities: Floats
     ages: Floats
     log_density: Floats
+    labels: tuple[str, ...] = ()
+
+    @property
+    def named_clusters(self) -> tuple[tuple[str, ...], ...]:
+        """(k,): the labels of the leaves below each branch."""
+        return tuple(tuple(self.labels[leaf] for leaf in cluster) for cluster in self.clusters)
 
 
 def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Process, new: npt.ArrayLike) -> Placement:
@@ -66,6 +73,8 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
     >>> found = place([[0.0], [0.2], [3.0]], history, Brownian(), [[2.8]])
     >>> found.clusters[found.probabilities[0].argmax()], round(float(found.probabilities[0].max()), 3)
     ((2,), 0.943)
+    >>> found.named_clusters[2]
+    ('2',)
     """
     points, process = known_rows(x, process)
     rows = np.atleast_2d(np.asarray(new, dtype=np.float64))
@@ -75,7 +84,7 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
     weights, histories = weighted_histories(history)
     found = [[_place(points, each, process, row) for each in histories] for row in rows]
     logs, ages = (np.array([[each[k] for each in row] for row in found]) for k in range(2))
-    return _mixed(weights, logs, ages, *_clusters_of(histories))
+    return replace(_mixed(weights, logs, ages, *_clusters_of(histories)), labels=history.labels)
 
 
 def _clusters_of(histories: Sequence[Hierarchy]) -> tuple[tuple[tuple[int, ...], ...], Ints]:

@@ -33,7 +33,9 @@ class IndependentSites(Process):
     """P(y → z in time l) = e^(−λl) [y = z] + (1 − e^(−λl)) q_z, for each site by itself: categorical data.
 
     `rate` is λ, one number or one per site. `equilibrium` is a list of probability vectors q, one per site (they may
-    differ in length), or "empirical": the states that occur at a site, each counted half a time more than it does.
+    differ in length), or "empirical": the states that occur at a site, each counted half a time more than it does, or
+    "uniform": these states alike, of which there are two at least. Empirical ones have seen the data; where rates are
+    compared by evidence they make large ones look good, since rows that are alike need no history then.
     Data are integer codes 0, 1, …; −1 or NaN is a missing entry.
 
     The log likelihood counts the constants of the leaves, Σ log q_x, so it can be compared between equilibria.
@@ -50,7 +52,9 @@ class IndependentSites(Process):
     predict_entries, draw_entries = predict_states, draw_states
 
     def __init__(
-        self, rate: npt.ArrayLike = 1.0, equilibrium: Sequence[npt.ArrayLike] | Literal["empirical"] = "empirical"
+        self,
+        rate: npt.ArrayLike = 1.0,
+        equilibrium: Sequence[npt.ArrayLike] | Literal["empirical", "uniform"] = "empirical",
     ) -> None:
         self.rate = _check_rate(rate)
         self.equilibrium = _check_equilibrium(equilibrium)
@@ -80,20 +84,26 @@ class IndependentSites(Process):
         return Prepared(IndependentSites, theta, np.hstack([known, *tables]), len(rates), float(np.sum(seen)))
 
     def given(self, x: npt.ArrayLike) -> IndependentSites:
-        """The same process with an empirical equilibrium made explicit: 0 for codes that do not occur at a site.
+        """The same process with equilibria that are numbers: 0 for codes that do not occur at a site.
 
         >>> IndependentSites().given([[2], [0], [2]]).equilibrium
         (array([0.375, 0.   , 0.625]),)
+        >>> IndependentSites(1.0, "uniform").given([[2, 0], [0, 0], [2, 0]]).equilibrium
+        (array([0.5, 0. , 0.5]), array([0.5, 0.5]))
         """
         codes = _check_codes(x)
         self._on_sites(codes)  # complains about x, if there is reason to
         if not isinstance(self.equilibrium, str):
             return self
+        law = _LAWS[self.equilibrium]
         tables = []
         for column in codes.T:
-            counts = np.bincount(column[column >= 0], minlength=1)
-            weights = np.where(counts > 0, counts + 0.5, 0.0) if counts.any() else np.ones(1)
-            tables.append(weights / weights.sum())
+            seen = np.unique(column[column >= 0])
+            _, q = law(column)
+            at = np.concatenate([seen, np.setdiff1d([0, 1], seen)])[: len(q)]  # states beyond those seen have low codes
+            table = np.zeros(int(at.max()) + 1)
+            table[at] = q
+            tables.append(table)
         return IndependentSites(self.rate, tables)
 
     def _on_sites(self, codes: Ints) -> tuple[Ints, list[Floats]]:
@@ -104,7 +114,7 @@ class IndependentSites(Process):
                 f"there are {len(self.rate)} rates but x has {n_sites} columns; give one, or one per column"
             )
         if isinstance(self.equilibrium, str):
-            found = [_empirical(codes[:, d]) for d in range(n_sites)]
+            found = [_LAWS[self.equilibrium](codes[:, d]) for d in range(n_sites)]
             return np.column_stack([states for states, _ in found]), [q for _, q in found]
         if len(self.equilibrium) != n_sites:
             raise ValueError(
@@ -226,11 +236,11 @@ def _check_rate(value: Any) -> Floats:
     return read_only(rate)
 
 
-def _check_equilibrium(value: Any) -> tuple[Floats, ...] | Literal["empirical"]:
+def _check_equilibrium(value: Any) -> tuple[Floats, ...] | Literal["empirical", "uniform"]:
     if isinstance(value, str):
-        if value != "empirical":
-            raise ValueError(f'equilibrium is {value!r}; give "empirical" or a list of probability vectors')
-        return "empirical"
+        if value not in ("empirical", "uniform"):
+            raise ValueError(f'equilibrium is {value!r}; give "empirical", "uniform" or a list of probability vectors')
+        return "empirical" if value == "empirical" else "uniform"
     vectors = tuple(_check_distribution(q, d) for d, q in enumerate(value))
     if not vectors:
         raise ValueError("equilibrium is empty; give one probability vector per site")
@@ -282,3 +292,13 @@ def _empirical(codes: Ints) -> tuple[Ints, Floats]:
     numbers[codes >= 0] = states
     weights = counts + 0.5 if len(seen) else np.ones(1)
     return numbers, weights / weights.sum()
+
+
+def _uniform(codes: Ints) -> tuple[Ints, Floats]:
+    # The same with all states alike, and two of them at least.
+    numbers, weights = _empirical(codes)
+    n_states = max(2, len(weights))
+    return numbers, np.full(n_states, 1.0 / n_states)
+
+
+_LAWS = {"empirical": _empirical, "uniform": _uniform}

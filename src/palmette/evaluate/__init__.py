@@ -3,9 +3,12 @@
 from palmette.evaluate.costs import dasgupta_cost
 from palmette.evaluate.distances import robinson_foulds, shared_clusters
 from palmette.evaluate.purity import dendrogram_purity
+from palmette.evaluate.samples import Agreement, agreement
 from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score
 
 __all__ = [
+    "Agreement",
+    "agreement",
     "dasgupta_cost",
     "dendrogram_purity",
     "leave_one_out_accuracy",

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette.array_types import Floats, Indices, Ints
 from palmette.checks import branch_values, optional_node_values
@@ -48,6 +49,7 @@ class TreeArrays(NamedTuple):
     support: Floats | None
     weights: Floats
     names: tuple[str, ...] | None
+    rooted: npt.NDArray[np.int8] | None = None
 
 
 def parse_newick(text: str) -> NewickTree:

@@ -9,12 +9,15 @@ What is read:
 - *Underscores* stay underscores, as in `palmette.formats.newick`. Only where TAXLABELS or TRANSLATE know
   ``'Homo sapiens'`` and no ``Homo_sapiens``, or the other way round, one stands for the other, as the standard has it.
 - *Comments* in ``[]``, nested or not, may stand wherever white space may. ``[&W 1/3]`` before a tree is its weight;
-  ``[&R]``, ``[&U]`` and the annotations of BEAST and MrBayes, such as ``[&rate=0.1]``, are skipped.
+  ``[&R]`` and ``[&U]``, or UTREE, say whether its root is meant. The annotations of BEAST and MrBayes, such as
+  ``[&rate=0.1]``, are skipped.
 - *Inner nodes* that are called by a number have it as support, also if it was meant as the number of the node.
 - END may be missing: a file that a program is still writing can be read, if its last tree is complete.
 
 What is written is a TAXA block and a TREES block with TRANSLATE. Labels and names stand in quotes unless they consist
-of letters, digits and dots: outside quotes an underscore is a blank to many programs.
+of letters, digits, dots and underscores: as in Newick, so that a program reads ``Taxon_1`` from both files in the same
+way. To most (ape, BEAST, MrBayes, FigTree, Biopython) it is ``Taxon_1``; those that follow the letter of the standard,
+as DendroPy does unless told otherwise, read ``Taxon 1``. Where two labels differ in that alone, all are quoted.
 """
 
 import re
@@ -28,7 +31,7 @@ from palmette.formats.tokens import quoted
 
 __all__ = ["nexus_text"]
 
-_SAFE = re.compile(r"[A-Za-z0-9.]+")
+_SAFE = re.compile(r"[A-Za-z0-9._]+")
 
 
 def nexus_text(
@@ -41,7 +44,8 @@ def nexus_text(
 
 
 def _head(labels: Sequence[str]) -> list[str]:
-    written = [_as_label(label) for label in labels]
+    is_clear = len({label.replace("_", " ") for label in labels}) == len(labels)
+    written = [_as_label(label) if is_clear else quoted(label) for label in labels]
     translation = [f"    {number} {label}" for number, label in enumerate(written, start=1)]
     taxa = ["BEGIN TAXA;", f"  DIMENSIONS NTAX={len(labels)};", f"  TAXLABELS {' '.join(written)};", "END;"]
     return ["#NEXUS", *taxa, "BEGIN TREES;", "  TRANSLATE", ",\n".join(translation) + ";"]

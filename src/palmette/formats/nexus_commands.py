@@ -10,11 +10,12 @@ from palmette.formats.tree_reader import Naming, Statements, newick_fault, split
 from palmette.formats.tree_text import TreeText
 from palmette.labels import leaf_index
 
-__all__ = ["nexus_statements", "tree_weight"]
+__all__ = ["nexus_statements", "tree_rooted", "tree_weight"]
 
 _WORD = re.compile(r"#?[^\W\d_]*")
 _NAME = re.compile(r"[^\s()\[\]:;,'=]+")
 _WEIGHT = re.compile(r"\[\s*&w\s([^\[\]]*)\]", re.IGNORECASE)
+_ROOTED = re.compile(r"\[\s*&([ru])\s*\]", re.IGNORECASE)
 
 
 def nexus_statements(text: TreeText) -> Statements:
@@ -49,12 +50,22 @@ def tree_weight(statement: str, start: int, stop: int) -> float:
     return weight
 
 
+def tree_rooted(statement: str, start: int, stop: int) -> int:
+    """Whether a comment within these characters calls the tree rooted: 1 for [&R], 0 for [&U], −1 for none.
+
+    >>> tree_rooted("[&U] (a,b);", 0, 5)
+    0
+    """
+    found = _ROOTED.search(statement, start, stop)
+    return -1 if found is None else int(found[1].upper() == "R")
+
+
 class _Commands:
     """What the commands so far have said."""
 
     def __init__(self, text: TreeText) -> None:
         self.text = text
-        self.found = Statements([], [], [], [], [], {}, None)
+        self.found = Statements([], [], [], [], [], {}, None, [])
         self.block = ""
         self.numbered: list[str] = []  # the labels of the last TAXA block
         self.taxa: dict[str, int] = {}  # those of all
@@ -76,7 +87,7 @@ class _Commands:
             elif (self.block, keyword) == ("TREES", "TRANSLATE"):
                 self._read_translation(_tokens_after(command, at))
             elif self._is_tree(keyword):
-                self._read_tree(command, at, start)
+                self._read_tree(command, at, start, keyword)
                 self.found.stops.append(stop)
                 self.found.n_open.append(n_open)
         except NewickError as problem:
@@ -145,13 +156,15 @@ class _Commands:
                 return label
         raise NewickError(f"{reprlib.repr(token.text)} in TRANSLATE is not one of TAXLABELS", token.position)
 
-    def _read_tree(self, command: str, at: int, start: int) -> None:
+    def _read_tree(self, command: str, at: int, start: int, keyword: str) -> None:
         name, weight, body = _tree_head(command, at)
+        rooted = tree_rooted(command, body, after_blanks(command, body))
         if not self.named:
             self.found.namings[len(self.found.starts)] = self._naming()
             self.named = True
         self.found.starts.append(start + len(command[:body].encode("utf-8", "surrogatepass")))
         self.found.weights.append(weight)
+        self.found.rooted.append(0 if keyword == "UTREE" and rooted < 0 else rooted)
         self.found.names.append(name)  # type: ignore[union-attr]  # in Nexus there are names
 
     def _naming(self) -> Naming | None:

@@ -3,9 +3,9 @@
 *Newick*: trees as `palmette.formats.newick` describes them, each with its semicolon; line breaks, blank lines and
 comments may stand between and within them. For *Nexus* see `palmette.formats.nexus`.
 
-A comment before a tree, such as ``[&W 1/3]`` or ``[&W 0.25]``, is its weight. ``[&R]`` and ``[&U]`` are accepted and
-change nothing: a hierarchy has the root that is written, so a tree that is marked as unrooted and has three branches at
-the root becomes a hierarchy whose root has three children.
+A comment before a tree, such as ``[&W 1/3]`` or ``[&W 0.25]``, is its weight. ``[&R]`` says that the root is meant,
+``[&U]`` that it is not: `palmette.hierarchy.TreeSet` keeps which. What is read is the root that is written, so a tree
+that has three branches there becomes a hierarchy whose root has three children.
 
 All trees must have the same leaves. The text is held in memory and read by compiled code. How a tree is written makes
 no difference to the result; some unusual forms take longer.
@@ -14,7 +14,7 @@ no difference to the result; some unusual forms take longer.
 import re
 
 from palmette.formats.newick import TreeArrays, parse_newick
-from palmette.formats.nexus_commands import nexus_statements, tree_weight
+from palmette.formats.nexus_commands import nexus_statements, tree_rooted, tree_weight
 from palmette.formats.tokens import NewickError, after_blanks, split_tokens
 from palmette.formats.tree_reader import Statements, newick_fault, read_statements, split_statements
 from palmette.formats.tree_text import TextSource, TreeText, load_text
@@ -22,7 +22,7 @@ from palmette.formats.tree_text import TextSource, TreeText, load_text
 __all__ = ["read_tree_arrays"]
 
 _NEXUS = re.compile(rb"\s*#nexus", re.IGNORECASE)
-_ANY_WEIGHT = re.compile(rb"\[\s*&w\s", re.IGNORECASE)
+_ANY_MARK = re.compile(rb"\[\s*&[wru][\s\]]", re.IGNORECASE)
 
 
 def read_tree_arrays(source: TextSource, format: str | None = None) -> TreeArrays:
@@ -41,11 +41,12 @@ def read_tree_arrays(source: TextSource, format: str | None = None) -> TreeArray
 
 def _newick_statements(text: TreeText) -> Statements:
     starts, stops, n_open = split_statements(text)
-    weights = [1.0] * len(starts)
-    if _ANY_WEIGHT.search(text.data):
-        weights = [_weight(text, start, stop) for start, stop in zip(starts, stops, strict=True)]
+    weights, rooted = [1.0] * len(starts), [-1] * len(starts)
+    if _ANY_MARK.search(text.data):
+        marks = [_marks(text, start, stop) for start, stop in zip(starts, stops, strict=True)]
+        weights, rooted = [weight for weight, _ in marks], [known for _, known in marks]
     problem = _unfinished(text, stops[-1] + 1 if stops else 0)
-    return Statements(starts, stops, n_open, weights, None, {0: None}, problem)
+    return Statements(starts, stops, n_open, weights, None, {0: None}, problem, rooted)
 
 
 def _unfinished(text: TreeText, start: int) -> ValueError | None:
@@ -59,9 +60,10 @@ def _unfinished(text: TreeText, start: int) -> ValueError | None:
     return None
 
 
-def _weight(text: TreeText, start: int, stop: int) -> float:
+def _marks(text: TreeText, start: int, stop: int) -> tuple[float, int]:
     statement = text.part(start, stop + 1)
     try:
-        return tree_weight(statement, 0, after_blanks(statement, 0))
+        end = after_blanks(statement, 0)
+        return tree_weight(statement, 0, end), tree_rooted(statement, 0, end)
     except NewickError as problem:
         raise newick_fault(text, start, problem) from None

@@ -39,6 +39,7 @@ class Statements(NamedTuple):
     names: list[str] | None
     namings: dict[int, Naming | None]  # by the first tree of those that share it; None: tokens are labels
     problem: ValueError | None  # what is wrong after the last of them
+    rooted: list[int]  # 1 for [&R], 0 for [&U], −1 if nothing is said
 
 
 def split_statements(text: TreeText) -> tuple[list[int], list[int], list[int]]:
@@ -101,6 +102,7 @@ class _Reader:
             _unless_none(self.support[:end]),
             np.array(self.statements.weights, dtype=np.float64),
             None if names is None else tuple(names),
+            np.array(self.statements.rooted, dtype=np.int8),
         )
 
     def read(self, first: int, last: int, naming: Naming | None) -> None:

@@ -5,6 +5,8 @@ import os
 import zlib
 from typing import IO, Any, NamedTuple, TypeAlias
 
+from palmette.whole_files import write_whole
+
 TextSource: TypeAlias = str | os.PathLike[str] | IO[Any]
 
 _MARK = b"\xef\xbb\xbf"  # a byte order mark
@@ -90,6 +92,5 @@ def deliver_text(text: str, target: TextSource | None) -> str | None:
         target.write(text)
         return None
     data = text.encode()
-    with open(target, "wb") as file:
-        file.write(gzip.compress(data, mtime=0) if os.fspath(target).endswith(".gz") else data)
+    write_whole(target, gzip.compress(data, mtime=0) if os.fspath(target).endswith(".gz") else data)
     return None

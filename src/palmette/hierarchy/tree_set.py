@@ -1,15 +1,18 @@
 """Many hierarchies over the same leaves, as a few flat arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
 from palmette.formats.newick import TreeArrays
 from palmette.hierarchy.arrays import smallest_below
 from palmette.hierarchy.hierarchy import Hierarchy
+from palmette.hierarchy.rooting import PlainTree, at_midpoint, by_outgroup
+from palmette.labels import align_labels, leaf_index
 from palmette.links import order_children
 
 __all__ = ["TreeSet"]
@@ -53,10 +56,64 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     """The weight of each tree as it was given, else 1, shape (T,)."""
     names: tuple[str, ...] | None
     """The names of the trees; None if they have none, as in Newick."""
+    rooted: npt.NDArray[np.int8]
+    """What is said of each root: 1 if it is meant, ``[&R]``; 0 if not, ``[&U]``; −1 if nothing is said; shape (T,)."""
 
     def __init__(self, *arrays: Any, **named: Any) -> None:
         fields = TreeArrays(*arrays, **named)._asdict()
+        if fields["rooted"] is None:
+            fields["rooted"] = np.full(len(fields["leaf_orders"]), -1, dtype=np.int8)
         self.__dict__.update({name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in fields.items()})
+
+    @classmethod
+    def joined(cls, sets: Iterable["TreeSet"]) -> "TreeSet":
+        """The trees of several sets over the same labels, in the order of the first, one set after the other.
+
+        >>> from palmette.hierarchy.tree_files import read_trees
+        >>> TreeSet.joined([read_trees("((a,b),c);"), read_trees("((c,a),b);")])[1]
+        Hierarchy.from_newick('((a,c),b);')
+        """
+        found = list(sets)
+        if not found:
+            raise ValueError("there are no trees; give one set at least")
+        aligned = [each._aligned(found[0].labels) for each in found]
+        ends = np.cumsum([0, *(each.offsets[-1] for each in aligned)])
+        offsets = [each.offsets[:-1] + end for each, end in zip(aligned, ends[:-1], strict=True)]
+        values = [
+            None
+            if all(each.__dict__[name] is None for each in aligned)
+            else np.concatenate([_filled(each, name) for each in aligned])
+            for name in ("branch_lengths", "support")
+        ]
+        named = [each.names for each in aligned]
+        names = None if None in named else tuple(name for each in named for name in each or ())
+        parts = [
+            np.concatenate([each.__dict__[name] for each in aligned])
+            for name in ("parents", "leaf_orders", "weights", "rooted")
+        ]
+        return cls(
+            found[0].labels,
+            np.append(np.concatenate(offsets), ends[-1]),
+            parts[0],
+            parts[1],
+            *values,
+            parts[2],
+            names,
+            parts[3],
+        )
+
+    def _aligned(self, labels: tuple[str, ...]) -> "TreeSet":
+        # The same with the leaves in another order.
+        if labels == self.labels:
+            return self
+        place = align_labels(labels, self.labels)  # where each leaf goes
+        own = self.offsets[:-1, None] + np.arange(self.n_leaves)
+        moved = np.arange(self.offsets[-1])
+        moved[self.offsets[:-1, None] + place] = own
+        fields = {name: self.__dict__[name] for name in TreeArrays._fields}
+        for name in ("parents", "branch_lengths", "support"):
+            fields[name] = None if fields[name] is None else fields[name][moved]
+        return TreeSet(**{**fields, "labels": labels, "leaf_orders": place[self.leaf_orders].astype(np.int32)})
 
     @property
     def n_leaves(self) -> int:
@@ -67,6 +124,80 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     def is_binary(self) -> bool:
         """Whether every hierarchy is binary."""
         return bool((np.diff(self.offsets) == 2 * self.n_leaves - 1).all())
+
+    @property
+    def is_unrooted(self) -> npt.NDArray[np.bool_]:
+        """(T,): whether a root means nothing: ``[&U]``, or three branches at it and no ``[&R]``, as MrBayes writes."""
+        n_nodes = np.diff(self.offsets)
+        roots = np.repeat(n_nodes - 1, n_nodes)
+        branches = np.add.reduceat((self.parents == roots).astype(np.int64), self.offsets[:-1])
+        unrooted: npt.NDArray[np.bool_] = (self.rooted == 0) | ((self.rooted < 0) & (branches > 2))
+        return unrooted
+
+    def with_roots(self) -> "TreeSet":
+        """The same trees, said to be rooted as they are written."""
+        fields = {name: self.__dict__[name] for name in TreeArrays._fields}
+        return TreeSet(**{**fields, "rooted": np.ones(len(self), dtype=np.int8)})
+
+    def rooted_by(self, outgroup: Iterable[str]) -> "TreeSet":
+        """The same trees with the root in the middle of the branch that parts these leaves from all others.
+
+        >>> from palmette.hierarchy.tree_files import read_trees
+        >>> read_trees("[&U] (a:1,b:1,(c:1,d:1):1);").rooted_by(["d"])[0].to_newick()
+        '(((a:1,b:1):1,c:1):0.5,d:0.5);'
+        """
+        names = [outgroup] if isinstance(outgroup, str) else list(outgroup)
+        index = leaf_index(self.labels)
+        if unknown := [name for name in names if name not in index]:
+            raise ValueError(f"{unknown[0]!r} of the outgroup is no leaf; the leaves are {_listed(self.labels)}")
+        leaves = frozenset(index[name] for name in names)
+        if not 0 < len(leaves) < self.n_leaves:
+            raise ValueError(f"the outgroup has {len(leaves)} of {self.n_leaves} leaves; give some, and not all")
+
+        def turned(tree: PlainTree, number: int) -> PlainTree:
+            found = by_outgroup(tree, leaves, self.n_leaves)
+            if found is None:
+                raise ValueError(
+                    f"tree {number + 1} has no branch that parts {_listed(names)} from the others; "
+                    "give an outgroup that every tree keeps together, or one leaf"
+                )
+            return found
+
+        return self._rerooted(turned)
+
+    def midpoint_rooted(self) -> "TreeSet":
+        """The same trees with the root in the middle of the longest path between two leaves.
+
+        >>> from palmette.hierarchy.tree_files import read_trees
+        >>> read_trees("[&U] (a:1,b:1,(c:1,d:4):1);").midpoint_rooted()[0].to_newick()
+        '(((a:1,b:1):1,c:1):1,d:3);'
+        """
+
+        def turned(tree: PlainTree, number: int) -> PlainTree:
+            if np.isnan(tree.lengths[:-1]).any() or (tree.lengths[:-1] < 0).any():
+                raise ValueError(
+                    f"tree {number + 1} has a branch without length, or below 0; for a midpoint all are needed: "
+                    "give an outgroup"
+                )
+            return at_midpoint(tree, self.n_leaves)
+
+        return self._rerooted(turned)
+
+    def _rerooted(self, turned: Callable[[PlainTree, int], PlainTree]) -> "TreeSet":
+        found = []
+        nothing = np.full(len(self.parents), np.nan)
+        lengths = nothing if self.branch_lengths is None else self.branch_lengths
+        support = nothing if self.support is None else self.support
+        for t in range(len(self)):
+            nodes = slice(*self.offsets[t : t + 2].tolist())
+            found.append(turned(PlainTree(self.parents[nodes].astype(np.int64), lengths[nodes], support[nodes]), t))
+        offsets = np.concatenate([[0], np.cumsum([len(tree.parents) for tree in found])])
+        arrays = [np.concatenate([tree[k] for tree in found]) for k in range(3)]
+        known = [None if np.isnan(array).all() else array for array in arrays[1:]]
+        parents = arrays[0].astype(np.int32)
+        order = np.tile(np.arange(self.n_leaves, dtype=np.int32), (len(self), 1))  # that of the text is lost
+        said = np.ones(len(self), dtype=np.int8)
+        return TreeSet(self.labels, offsets, parents, order, *known, self.weights, self.names, said)
 
     def __len__(self) -> int:
         return len(self.leaf_orders)
@@ -98,6 +229,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
             _some(self.support, nodes),
             self.weights[chosen],
             None if self.names is None else tuple(self.names[t] for t in chosen),
+            self.rooted[chosen],
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,6 +237,15 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
     def __repr__(self) -> str:
         return f"TreeSet({len(self)} hierarchies over {self.n_leaves} leaves)"
+
+
+def _filled(trees: TreeSet, name: str) -> Floats:
+    values: Floats | None = trees.__dict__[name]
+    return np.full(len(trees.parents), np.nan) if values is None else values
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:6])) + (", …" if len(names) > 6 else "")
 
 
 def _some(values: Floats | None, nodes: slice | Ints) -> Floats | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 import numpy as np
@@ -59,7 +60,13 @@ def _default_memory() -> int:
 
 
 def amount(n_bytes: float) -> str:
-    """A number of bytes as people write it."""
+    """A number of bytes as people write it; it need not fit into a float.
+
+    >>> amount(3_500_000), amount(2**3000)
+    ('3.5 MB', '10^903 bytes')
+    """
+    if isinstance(n_bytes, int) and n_bytes.bit_length() > 1000:
+        return f"10^{int((n_bytes.bit_length() - 1) * math.log10(2))} bytes"
     for unit in ("bytes", "KB", "MB", "GB", "TB", "PB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

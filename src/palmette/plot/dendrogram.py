@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
@@ -29,6 +30,7 @@ def dendrogram(
     support: Any = None,
     classes: Mapping[str, Any] | Sequence[Any] | None = None,
     order: Sequence[int | str] | None = None,
+    intervals: npt.ArrayLike | None = None,
     orientation: str = "left",
     ax: Axes | None = None,
 ) -> Axes:
@@ -37,9 +39,11 @@ def dendrogram(
     `hierarchy` is a `Hierarchy`, which may be multifurcating, or a posterior (or draws): then its most probable
     hierarchy, with the probabilities of its clusters. `support` is one number per node, a mapping from clusters, or a
     posterior; by default the hierarchy's own. `classes`, one per leaf or a mapping from labels, are marked beside the
-    labels. `order` lists the leaves, numbers or labels, from the first row on. `orientation` is the side of the root:
-    "left", "right", "top" or "bottom". Heights or branch lengths are drawn to scale where there are any; else a cluster
-    is one step above its highest child. When there is no room, numbers and then names are thinned out; a note says so.
+    labels. `order` lists the leaves, numbers or labels, from the first row on. `intervals` (n_nodes, 2) are drawn as
+    bars at the nodes, from one height to another, where they are not NaN: those of `posterior.node_ages`. `orientation`
+    is the side of the root: "left", "right", "top" or "bottom". Heights or branch lengths are drawn to scale where
+    there are any; else a cluster is one step above its highest child. When there is no room, numbers and then names are
+    thinned out; a note says so.
 
     >>> import matplotlib; matplotlib.use("agg")
     >>> ax = dendrogram(Hierarchy.from_newick("((a,b)0.9,c);"))
@@ -54,14 +58,37 @@ def dendrogram(
     ax = own_axes(ax, *_figure_size(tree, orientation))
     across, rows = np.asarray(tree.heights), middle_rows(tree, rows_of(np.asarray(leaves)))
     upright = orientation in ("top", "bottom")
-    _set_limits(ax, across, tree.n_leaves, orientation)
+    bars = _checked(intervals, tree.n_nodes)
+    _set_limits(ax, np.append(across, bars[np.isfinite(bars)]), tree.n_leaves, orientation)
     lines = _turned(brackets(tree, across, rows), upright)
     draw_branches(ax, lines, tree.support, line_width(ax, tree.n_leaves, upright))
+    _draw_bars(ax, bars, rows, upright)
     _guide_leaves(ax, across, rows, tree.n_leaves, upright)
     _frame(ax, orientation, has_heights(tree))
     label_rows(ax, tree.labels, kinds, leaves, orientation)
     write_support(ax, tree, np.column_stack([across, rows]), orientation)
     return ax
+
+
+def _checked(intervals: npt.ArrayLike | None, n_nodes: int) -> Floats:
+    if intervals is None:
+        return np.full((n_nodes, 2), np.nan)
+    bars = np.asarray(intervals, dtype=np.float64)
+    if bars.shape != (n_nodes, 2):
+        raise ValueError(f"intervals has shape {bars.shape}; expected {(n_nodes, 2)}, two heights for each node")
+    return bars
+
+
+def _draw_bars(ax: Axes, bars: Floats, rows: Floats, upright: bool) -> None:
+    from matplotlib.collections import LineCollection
+
+    shown = np.flatnonzero(np.isfinite(bars).all(axis=1) & (bars[:, 1] > bars[:, 0]))
+    if not len(shown):
+        return
+    lines = np.array([[(bars[v, 0], rows[v]), (bars[v, 1], rows[v])] for v in shown]).reshape(-1, 2, 2)
+    ax.add_collection(
+        LineCollection(list(_turned(lines, upright)), colors="#2f78b7", linewidths=5, alpha=0.35, zorder=1)
+    )
 
 
 def _turned(lines: Floats, upright: bool) -> Floats:

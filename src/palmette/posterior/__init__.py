@@ -5,9 +5,11 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.hierarchy_mixture import HierarchyMixture
+from palmette.posterior.node_ages import NodeAges, most_credible, node_ages
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.partition_mixture import PartitionMixture
 from palmette.posterior.partitions import PartitionPosterior
+from palmette.posterior.smoothed_trees import SmoothedTrees, smoothed
 
 __all__ = [
     "ConditionalClusters",
@@ -15,8 +17,13 @@ __all__ = [
     "Estimate",
     "HierarchyMixture",
     "HierarchyPosterior",
+    "NodeAges",
     "PartitionDraws",
     "PartitionMixture",
     "PartitionPosterior",
+    "SmoothedTrees",
     "from_trees",
+    "most_credible",
+    "node_ages",
+    "smoothed",
 ]

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.tree_set import TreeSet
 from palmette.models.split_model import HierarchyModel
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.trellis.hierarchies.observed import Observed, observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["ConditionalClusters", "from_trees"]
+__all__ = ["ConditionalClusters", "from_trees", "require_roots"]
 
 
 class ConditionalClusters(HierarchyModel):
@@ -50,7 +51,12 @@ def from_trees(
     trees have this cluster, and this split of it. Closed (CCD0): p(H) ∝ Π f(C) over the clusters of H, over all
     hierarchies made of clusters that were seen. Both give probability to hierarchies that are in no sample but are put
     together from what is, and need far fewer trees than counting whole ones. They are estimates of what was sampled,
-    as good as the sample, and exact as distributions: every verb of `HierarchyPosterior` answers for them.
+    as good as the sample, and exact as distributions: every verb of `HierarchyPosterior` answers for them. Clusters
+    that no tree has are impossible here, so `kl` between two samples is nearly always inf: `smoothed` gives them
+    probability, and `evaluate.agreement` compares frequencies of clusters.
+
+    Trees without a root, which `read_trees` knows by ``[&U]`` or by three branches at the root, are refused: two ways
+    to write one of them would be two hierarchies. `TreeSet.rooted_by` and `midpoint_rooted` give them one.
 
     `weights` are one per tree; unless given, those of the tree file, or all alike. Further options go to
     `HierarchyPosterior`.
@@ -60,6 +66,7 @@ def from_trees(
     >>> round(post.cluster_probability(["a", "b", "c"]), 6), post.map()
     (0.666667, Hierarchy.from_newick('(((a,b),c),d);'))
     """
+    require_roots(trees)
     seen = observe(trees, getattr(trees, "weights", None) if weights is None else weights)
     if closed:
         trellis = SparseTrellis._closed(seen.labels, seen.words)
@@ -73,6 +80,21 @@ def from_trees(
         log_psi[some] = np.log(seen.weight[some] / totals[seen.parent[some]])
         model = ConditionalClusters(trellis, log_psi)
     return HierarchyPosterior(model, trellis=trellis, **options)
+
+
+def require_roots(trees: Iterable[Hierarchy]) -> None:
+    """Refuse a `TreeSet` with trees that have no root."""
+    if not isinstance(trees, TreeSet):
+        return
+    unrooted = np.flatnonzero(trees.is_unrooted)
+    if len(unrooted) and trees.n_leaves > 2:
+        first, how = int(unrooted[0]), "is marked [&U]"
+        if trees.rooted[first] < 0:
+            how = "has three branches or more at its root"
+        raise ValueError(
+            f"tree {first + 1} has no root ({how}), so its clusters are not known; "
+            "give trees.rooted_by(outgroup) or trees.midpoint_rooted()"
+        )
 
 
 def _log_frequencies(seen: Observed) -> Floats:

@@ -16,6 +16,8 @@ class Estimate:
     Estimate(0.25 ± 0.01)
     >>> float(Estimate(3, "bound"))
     3.0
+    >>> f"{Estimate(0.25, 'estimate', 0.01):.3f}"
+    '0.250 ± 0.010'
     """
 
     value: float
@@ -24,6 +26,16 @@ class Estimate:
 
     def __float__(self) -> float:
         return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        text = format(float(self.value), spec)
+        match self.kind:
+            case "exact":
+                return text
+            case "bound":
+                return f"at least {text}"
+            case "estimate":
+                return f"{text} ± {format(float(self.standard_error), spec)}"
 
     def __repr__(self) -> str:
         match self.kind:

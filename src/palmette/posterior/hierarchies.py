@@ -140,7 +140,10 @@ class HierarchyPosterior(
     # Other posteriors.
 
     def kl(self, other: HierarchyPosterior) -> float:
-        """KL(self ‖ other) = Σ_H p(H) log(p(H)/q(H)), in nats; +inf if `other` forbids what occurs here."""
+        """KL(self ‖ other) = Σ_H p(H) log(p(H)/q(H)), in nats; +inf if `other` forbids what occurs here.
+
+        Between two samples of trees that is nearly always so: see `smoothed` and `evaluate.agreement`.
+        """
         if not isinstance(other, HierarchyPosterior):
             raise TypeError(f"expected another HierarchyPosterior, not {other!r}")
         if other.labels != self.labels:

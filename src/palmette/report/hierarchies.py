@@ -13,10 +13,10 @@ from palmette.report.summary import account_of, clusters_of, exactness, summary
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 from palmette.sampling import SampledPosterior
 
-__all__ = ["hierarchy_contents", "hierarchy_picture", "shown_hierarchies"]
+__all__ = ["AGREED", "SMALL", "hierarchy_contents", "hierarchy_picture", "shown_hierarchies"]
 
-_SMALL = 60  # leaves up to which alternatives are drawn
-_AGREED = 1000  # leaves up to which there is a consensus beside the best
+SMALL = 60  # leaves up to which alternatives are drawn
+AGREED = 1000  # leaves up to which there is a consensus beside the best
 _HINT = "Point at a cluster to see its members; choose it to see how else it could be split."
 
 
@@ -56,19 +56,19 @@ def shown_hierarchies(
     labels = posterior.labels
     best = [(found.aligned_to(labels), value) for found, value in posterior.best(n_best)]
     drawn = {title: best[0][0]}
-    if 2 < posterior.n_leaves <= _AGREED:
+    if 2 < posterior.n_leaves <= AGREED:
         drawn["Consensus"] = posterior.consensus().aligned_to(labels)
     shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
     listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
     known = clusters_of(best[:1])[0][0]
     pictures = [
-        small_tree(found, known, f"Hierarchy {number}") if found.n_leaves <= _SMALL else None
+        small_tree(found, known, f"Hierarchy {number}") if found.n_leaves <= SMALL else None
         for number, (found, _) in enumerate(best, start=1)
     ]
     return ShownHierarchies(best, drawn, listing, pictures)
 
 
-def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Classes) -> Html:
+def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Classes, hint: str = _HINT) -> Html:
     """Dendrograms of which one is shown, a panel for the cluster that is chosen, and what the colours mean."""
     n = next(iter(drawn.values())).n_leaves
     if n == 1:
@@ -78,7 +78,7 @@ def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Cl
         for i, found in enumerate(drawn.values())
     ]
     left = element("div", _switch(list(drawn)), *pictures, support_legend(classes), _note(n))
-    return element("div", left, panel(_HINT), class_="stage")
+    return element("div", left, panel(hint), class_="stage")
 
 
 def _switch(names: list[str]) -> Html | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from palmette.coalescent import CoalescentDraws
 from palmette.labels import leaf_index
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.posterior.tables import Table
@@ -33,7 +34,7 @@ Rival = tuple[list[int], float]
 Hierarchies = HierarchyPosterior | HierarchyMixture  # those that are sums over a trellis
 Partitions = PartitionPosterior | PartitionMixture
 Splitting = Hierarchies | Partitions | SampledPosterior  # those that know the splits of a cluster
-AnyPosterior = Splitting | SampledPartitions
+AnyPosterior = Splitting | SampledPartitions | CoalescentDraws
 
 
 @dataclass
@@ -80,19 +81,23 @@ def rows_above(table: Table[Any], probability: float) -> int:
 
 
 def hierarchy_listing(
-    posterior: Hierarchies | SampledPosterior,
+    posterior: Hierarchies | SampledPosterior | CoalescentDraws,
     best: Iterable[Leaves],
     others: Iterable[Leaves],
     min_probability: float,
 ) -> Listing:
-    """The clusters of at least this probability, those of the `best` and of `others`, and all leaves; with splits."""
+    """The clusters of at least this probability, those of the `best` and of `others`, and all leaves; with splits.
+
+    Particles know no splits; these stay None.
+    """
     n = posterior.n_leaves
     inner = dict.fromkeys(others, False) | dict.fromkeys(best, True)
     inner.pop(frozenset(range(n)), None)
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, inner, min_probability)
     everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
-    _split([*everything, *rows], posterior)
+    if not isinstance(posterior, CoalescentDraws):
+        _split([*everything, *rows], posterior)
     return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
 
 

@@ -4,32 +4,32 @@ import dataclasses
 import hashlib
 import inspect
 import os
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from palmette._version import __version__
+from palmette.coalescent import CoalescentDraws
 from palmette.likelihoods.base import Likelihood
 from palmette.models.base import Model
 from palmette.posterior import ConditionalClusters
 from palmette.posterior.mixture import Mixture
-from palmette.report.listing import AnyPosterior, Hierarchies, Partitions
+from palmette.report.listing import AnyPosterior, Hierarchies, Partitions, Splitting
 from palmette.report.markup import Html, element, joined
 from palmette.sampling import SampledPartitions, SampledPosterior
+
+Modelled = Splitting | SampledPartitions
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
 
 
 def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, data: Any) -> Html:
     """What is needed to make the same numbers again, as a list of terms; nothing that changes from run to run."""
-    model = posterior.model
     facts: dict[str, str | None] = {
         "Made with": f"palmette {__version__}",
-        "Model": _model(model),
-        "Parameters": _parameters(posterior),
-        "Conditions": _conditions(posterior),
-        **_computed(posterior),
+        **(_histories(posterior) if isinstance(posterior, CoalescentDraws) else _modelled(posterior)),
         "Command": None if command is None else element("code", command),
         "Seed": None if seed is None else str(seed),
         "Data": None if data is None else _data(data),
@@ -38,6 +38,24 @@ def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, d
         element("div", element("dt", term), element("dd", fact)) for term, fact in facts.items() if fact is not None
     ]
     return element("dl", joined(rows), class_="facts")
+
+
+def _modelled(posterior: Modelled) -> dict[str, str | None]:
+    return {
+        "Model": _model(posterior.model),
+        "Parameters": _parameters(posterior),
+        "Conditions": _conditions(posterior),
+        **_computed(posterior),
+    }
+
+
+def _histories(draws: CoalescentDraws) -> dict[str, str | None]:
+    return {
+        "Model": "Kingman's coalescent",
+        "Process": None if draws.process is None else textwrap.shorten(repr(draws.process), 300, placeholder=" …"),
+        "Particles": str(draws.verdict),
+        "log evidence": f"about {draws.log_evidence:.6g}",
+    }
 
 
 def model_parameters(model: Model) -> dict[str, str]:
@@ -92,7 +110,7 @@ def _model(model: Model) -> Html:
     return joined((type(model).__name__, aside))
 
 
-def _parameters(posterior: AnyPosterior) -> str | None:
+def _parameters(posterior: Modelled) -> str | None:
     if isinstance(posterior, Mixture):
         few = [", ".join(f"{name} = {value:.4g}" for name, value in made.items()) for made in posterior.parameters]
         words = [f"{made} (weight {weight:.3f})" for made, weight in zip(few, posterior.weights, strict=True)]
@@ -100,13 +118,13 @@ def _parameters(posterior: AnyPosterior) -> str | None:
     return ", ".join(f"{name} = {value}" for name, value in model_parameters(posterior.model).items()) or None
 
 
-def _conditions(posterior: AnyPosterior) -> str | None:
+def _conditions(posterior: Modelled) -> str | None:
     if isinstance(posterior, SampledPartitions):  # chains over partitions take none
         return None
     return posterior.conditions.phrase().strip(" ,") or None
 
 
-def _computed(posterior: AnyPosterior) -> dict[str, str | None]:
+def _computed(posterior: Modelled) -> dict[str, str | None]:
     if isinstance(posterior, SampledPosterior | SampledPartitions):
         return {"Chains": str(posterior.verdict), "Sweeps between draws": f"{posterior.sweeps_per_draw:,}"}
     return {

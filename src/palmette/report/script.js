@@ -101,9 +101,9 @@
   function splitSection(cluster) {
     const title = ofPartition ? "Split in two: both parts are clusters" : "How it is split, given that it occurs";
     const out = [make("h4", "", title)];
-    // Chains over partitions know no splits.
+    // Chains over partitions know no splits, and neither do particles.
     const unknown = cluster.splits === null && cluster.error !== undefined;
-    if (cluster.members.length === 1 || (ofPartition && unknown)) return [];
+    if (cluster.members.length === 1 || (ofPartition && unknown) || data.kind === "histories") return [];
     if (unknown) out.push(make("p", "aside", "No draw has this cluster, so nothing is known of its splits."));
     else if (cluster.splits === null) out.push(make("p", "aside", "Not computed: there are too many splits for a report."));
     else if (!ofPartition && cluster.members.length === 2) out.push(make("p", "aside", "Two leaves: there is one way only."));

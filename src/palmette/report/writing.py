@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from palmette.checks import check_integer
+from palmette.coalescent import CoalescentDraws
 from palmette.report.classes import read_classes
 from palmette.report.hierarchies import hierarchy_contents
 from palmette.report.listing import AnyPosterior, Hierarchies
 from palmette.report.page import page
+from palmette.report.particles import particle_contents
 from palmette.report.partitions import partition_contents
 from palmette.report.provenance import provenance
 from palmette.report.sampled import sampled_hierarchy_contents, sampled_partition_contents
 from palmette.sampling import SampledPartitions, SampledPosterior
+from palmette.whole_files import write_whole
 
 __all__ = ["write"]
 
@@ -38,16 +41,18 @@ def write(
     of them, a table of all clusters of at least `min_probability` (400 at most), the `n_alternatives` best ones side by
     side, and where the numbers come from. The same input gives the same bytes.
 
-    Of a `SampledPosterior`, and of `SampledPartitions`, it opens with whether the chains agree, and shows them.
+    Of a `SampledPosterior`, and of `SampledPartitions`, it opens with whether the chains agree, and shows them. Of
+    `CoalescentDraws` it opens with whether the runs agree; the best history is the most credible one, with its times.
 
     `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
     `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
-    Returns the path. Raises `ImpossibleData` if everything has probability zero.
+    Returns the path; if it cannot be written, an older file stays as it was. Raises `ImpossibleData` if everything has
+    probability zero.
     """
     if not isinstance(posterior, AnyPosterior):
         raise TypeError(
-            "expected a HierarchyPosterior or a PartitionPosterior, a SampledPosterior or SampledPartitions, "
-            f"not {posterior!r}"
+            "expected a HierarchyPosterior or a PartitionPosterior, a SampledPosterior, SampledPartitions or "
+            f"CoalescentDraws, not {posterior!r}"
         )
     marks = read_classes(classes, posterior.labels)
     n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
@@ -57,13 +62,15 @@ def write(
         contents = sampled_hierarchy_contents(posterior, marks, n_alternatives, least)
     elif isinstance(posterior, SampledPartitions):
         contents = sampled_partition_contents(posterior, marks, n_alternatives, least)
+    elif isinstance(posterior, CoalescentDraws):
+        contents = particle_contents(posterior, marks, n_alternatives, least)
     elif isinstance(posterior, Hierarchies):
         contents = hierarchy_contents(posterior, marks, n_alternatives, least)
     else:
         contents = partition_contents(posterior, marks, n_alternatives, least)
     text = page(contents, origin, title or f"{contents.things.capitalize()} of {posterior.n_leaves:,} leaves")
     target = Path(path)
-    target.write_text(text, encoding="utf-8", newline="\n")
+    write_whole(target, text)
     return target
 
 

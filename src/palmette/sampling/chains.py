@@ -21,6 +21,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.progress import Progress
 from palmette.threads import Workers
+from palmette.whole_files import whole_file
 
 __all__ = ["ChainKind", "Chains"]
 
@@ -172,11 +173,8 @@ class Chains:
 
     def save(self, path: str | os.PathLike[str], about: str) -> None:
         """Write all of it to a file, beside an older one until it is whole."""
-        place = Path(path)
-        beside = place.with_name(f"{place.name}.part")
-        with beside.open("wb") as file:
+        with whole_file(path) as place, place.open("wb") as file:
             np.savez_compressed(file, about=np.array(about), **self.arrays())  # type: ignore[arg-type]
-        os.replace(beside, place)
 
     def load(self, path: str | os.PathLike[str], about: str) -> None:
         """Go on from what `save` wrote."""

@@ -1,6 +1,8 @@
 """``palmette coalescent``: hierarchies with times, for tables with gaps."""
 
+import warnings
 from collections.abc import Iterable
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +18,30 @@ from palmette.cli.options import (
     stack,
     standardise_option,
 )
-from palmette.cli.reading.problem import load
+from palmette.cli.reading.problem import Problem, load
+from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import progress
+from palmette.cli.telling.exactness import note, progress
 from palmette.cli.telling.files import Files, with_support
+from palmette.cli.telling.results import with_errors
 
 __all__ = ["coalescent"]
 
 _PROCESSES = {"brownian": "Brownian motion", "sites": "categorical sites"}
+
+_FEWEST, _MOST = 100, 10_000
+_EVALUATIONS = 4e8  # of pairs and columns: "prior-post" does about 4e7 a second
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < np.inf:
+        raise click.BadParameter(f"{text!r} is not a positive number")
+    return value
+
 
 _particle_options = stack(
     click.option(
@@ -33,14 +51,26 @@ _particle_options = stack(
         show_default=True,
         help="Numbers that drift, or categories (any text) that change.",
     ),
-    click.option("--particles", type=click.IntRange(1, 1_000_000), default=200, show_default=True),
+    click.option(
+        "--particles",
+        type=click.IntRange(1, 1_000_000),
+        help=f"In all runs.  [default: what takes some ten seconds, {_FEWEST} to {_MOST:,}]",
+    ),
+    click.option(
+        "--runs",
+        type=click.IntRange(1, 1000),
+        default=4,
+        show_default=True,
+        help="Independent ones, whose spread is part of every error.",
+    ),
     click.option(
         "--proposal",
-        type=click.Choice(["race", "post-post", "prior-post", "prior-prior"]),
-        default="race",
+        type=click.Choice(["prior-post", "race", "post-post", "prior-prior"]),
+        default="prior-post",
         show_default=True,
         help="How the next event is drawn.",
     ),
+    click.option("--rate", type=_positive, help="Of change, for all columns; estimated unless given."),
     click.option(
         "--leaf-variance", type=float, default=0.0, show_default=True, help="Of rows, in units of the rate (brownian)."
     ),
@@ -58,16 +88,17 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     """Hierarchies with times for the rows of FILE (.csv, .tsv, .parquet; - reads standard input), gaps included.
 
     Rows are lineages that go back in time and meet, two at a time (Kingman's coalescent), while their values drift by
-    Brownian motion; with --process sites, cells are categories, and each column changes by itself. Rates are estimated;
-    histories are weighted particles (sequential Monte Carlo), so probabilities are estimates, and the effective number
-    of particles says how good. The history that is shown has the largest product of cluster probabilities among the
-    particles. Empty cells, NA, NaN and ? are missing values.
+    Brownian motion; with --process sites, cells are categories, and each column changes by itself, all states being
+    alike. Rates are estimated, that of sites by the evidence;
+    histories are weighted particles (sequential Monte Carlo) of several independent runs, so probabilities are
+    estimates with errors, and a verdict says whether they can be used. The history that is shown has the largest
+    product of cluster probabilities among the particles. Empty cells, NA, NaN and ? are missing values.
 
     Examples (`palmette demo --data` writes the files):
 
     \b
     palmette coalescent worlds.csv --class kind
-    palmette coalescent gaps.csv --class kind --particles 500 --newick best.nwk --nexus draws.nex
+    palmette coalescent gaps.csv --class kind --particles 20000 --newick best.nwk --nexus draws.nex
     palmette coalescent gaps.csv --class kind --plot history.svg --json
     palmette coalescent letters.csv --class family --process sites
     """
@@ -78,66 +109,139 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
         raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
     options["standardise"] &= not sites
     problem = load(file, options, "a coalescent", categories=sites)
-    process, draws = _infer(problem.points(missing=True), problem.labels, options)
-    model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}"
-    sizes = f"{len(draws):,} particles, at the least {_least_effective(draws):.1f} of them effective"
-    lines = [problem.described, f"{model}; {sizes}", f"log evidence about {draws.log_evidence:.4f}"]
+    for words in problem.leaves.notes:
+        note(words, options["quiet"])
+    if not sites:
+        problem = _without_constants(problem, options["quiet"])
+    if not sites and not options["leaf_variance"]:
+        _check_twins(problem.leaves.values, problem.labels)
+    process, rate, draws = _infer(problem.points(missing=True), problem.labels, options)
+    model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}, {rate}"
+    lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]
+    if not draws.verdict.usable:
+        note("the particles have collapsed, so that no probability is to be relied on.", options["quiet"])
     answers = _HistoryAnswers(draws, problem.leaves, files, options)
     answers.tell("coalescent", file, as_json, _found(process, draws, options), lines)
 
 
 class _HistoryAnswers(HierarchyAnswers):
-    """Of weighted particles: there is one best history, and log-probabilities are not known."""
+    """Of weighted particles: there is one best history, and every probability has an error."""
 
     things = "Histories"
     best_title = "The most credible history"
     several = None
+    columns = ("members", "size", "probability", "standard_error")
 
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
         """The most credible history with support."""
         return [(with_support(self.posterior.most_credible(), self.posterior), None)]
 
-    def _reported(self) -> Any:
-        # The particles' conditional cluster distribution: the closest thing that can be asked everything.
-        draws = self.posterior
-        return pal.posterior.from_trees([draws[i] for i in range(len(draws))], weights=draws.weights)
-
     def _numbers(self) -> dict[str, Any]:
-        return {"exact": False}
+        verdict = self.posterior.verdict
+        judged = {**asdict(verdict), "disagreements": list(verdict.disagreements)}
+        return {"exact": False, "particles": {"usable": verdict.usable, "words": str(verdict), **judged}}
 
     def _own_numbers(self) -> dict[str, Any]:
         return {}
+
+    def _listed(self) -> list[dict[str, Any]]:
+        return with_errors(self.clusters)
+
+    def _say_clusters(self, title: str) -> None:
+        summary.say_clusters(f"{title}; ± one standard error", self.clusters)
+        if not self.posterior.verdict.usable:
+            summary.facts("", "The particles have collapsed: do not rely on these numbers. Take more (--particles).")
 
     def _drawn(self) -> Iterable[tuple[Any, Any]]:
         return ((history, None) for history in self.draws())
 
 
-def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+def _without_constants(problem: Problem, quiet: bool) -> Problem:
+    # A column with one value, or none, tells no rate.
+    leaves = problem.leaves
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns without entries
+        spread = np.nan_to_num(np.nanmax(leaves.values, axis=0) - np.nanmin(leaves.values, axis=0))
+    if len(leaves.labels) < 2 or (spread > 0.0).all():
+        return problem
+    names = ", ".join(repr(leaves.variables[c]) for c in np.flatnonzero(spread == 0.0))
+    if not spread.any():
+        raise ValueError(
+            f"{leaves.table.source}: every column ({names}) has one value only, so the rows are all the same"
+        )
+    note(f"{names} has the same value in every row, which tells nothing, and is left out.", quiet)
+    kept = np.flatnonzero(spread > 0.0)
+    told = replace(leaves, values=leaves.values[:, kept], variables=tuple(leaves.variables[c] for c in kept))
+    return replace(problem, leaves=told)
+
+
+def _check_twins(values: Any, labels: tuple[str, ...]) -> None:
+    # Rows that agree on two columns or more, and differ in none, have infinite density.
+    known = ~np.isnan(values)
+    for i in range(len(values)):
+        both = known[i] & known[i + 1 :]
+        differ = (both & (values[i] != values[i + 1 :])).any(axis=1)
+        same = np.flatnonzero(~differ & (both.sum(axis=1) > 1))
+        if len(same):
+            raise ValueError(
+                f"the rows {labels[i]!r} and {labels[i + 1 + same[0]]!r} are the same, and a density is infinite; "
+                "give --leaf-variance 0.01, say, or merge such rows"
+            )
+
+
+def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, str, Any]:
+    # The process, where its rate comes from, and the histories.
     shown = progress(options["quiet"])
-    process: Any = pal.coalescent.IndependentSites()
-    if options["process"] == "brownian":
-        process = pal.coalescent.Brownian(np.ones(points.shape[1]), leaf_variance=options["leaf_variance"])
-    if len(points) > 2:
-        process, _ = pal.coalescent.fit(points, process, labels=labels, progress=shown)
+    process, source = _process(points, labels, options, shown)
+    how = {"proposal": options["proposal"], "rng": options["seed"], "labels": labels, "progress": shown}
     try:
-        how = {"proposal": options["proposal"], "rng": options["seed"], "labels": labels, "progress": shown}
-        draws = pal.coalescent.smc(points, process, options["particles"], **how)
+        with warnings.catch_warnings():  # the verdict says it, too
+            warnings.simplefilter("ignore")
+            size = _n_particles(points.shape, options)
+            draws = pal.coalescent.smc(points, process, size, n_runs=options["runs"], **how)
     except ValueError as problem:
         if "leaf_variance" not in str(problem):
             raise
         raise ValueError("two rows are the same, and a density is infinite; give --leaf-variance 0.01, say") from None
-    return process, draws
+    return process, source, draws
 
 
-def _least_effective(draws: Any) -> float:
-    return float(draws.n_effective.min(initial=len(draws)))
+def _process(points: Any, labels: tuple[str, ...], options: dict[str, Any], shown: bool | None) -> tuple[Any, str]:
+    rate = options["rate"]
+    if options["process"] == "sites":
+        process: Any = pal.coalescent.IndependentSites(1.0 if rate is None else rate, "uniform")
+        if rate is None and len(points) > 2:
+            found = pal.coalescent.rate_by_evidence(points, process, rng=options["seed"], progress=shown)
+            if found.at_boundary:
+                note("the evidence rises as far as the rate was tried; the data do not tell it.", options["quiet"])
+            process, source = found.process, "by the evidence"
+        else:
+            source = "as given" if rate is not None else "of two rows, not estimated"
+        return process, f"rate {float(process.rate):.3g} ({source})"
+    columns = np.ones(points.shape[1])
+    process = pal.coalescent.Brownian(
+        columns if rate is None else rate * columns, leaf_variance=options["leaf_variance"]
+    )
+    if rate is None and len(points) > 2:
+        process, _ = pal.coalescent.fit(points, process, labels=labels, progress=shown)
+        low, high = process.rate.min(), process.rate.max()
+        return process, f"rates {low:.3g} to {high:.3g} (from the variances of columns, and a history)"
+    return process, f"rate {float(process.rate[0]):.3g} ({'as given' if rate is not None else 'not estimated'})"
+
+
+def _n_particles(shape: tuple[int, int], options: dict[str, Any]) -> int:
+    # By the size of the table alone, so that the same command gives the same result everywhere.
+    if options["particles"] is not None:
+        return int(options["particles"])
+    n, columns = shape
+    return int(np.clip(_EVALUATIONS / (max(1, n**3 // 6) * columns), _FEWEST, _MOST))
 
 
 def _found(process: Any, draws: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {
         "model": {"name": options["process"], "rate": process.rate.tolist(), "leaf_variance": options["leaf_variance"]},
         "n_particles": len(draws),
-        "n_effective": _least_effective(draws),
+        "n_effective": float(draws.n_effective.min(initial=len(draws))),
         "log_evidence": draws.log_evidence,
     }

@@ -21,6 +21,7 @@ class Leaves:
     variables: tuple[str, ...]  #: names of the d columns
     has_names: bool  #: whether the labels come from a column
     table: TextTable
+    notes: tuple[str, ...] = ()  #: what was left out, or looks odd, for stderr
 
     def require_complete(self, model: str) -> None:
         """Refuse missing values, by row and column."""
@@ -57,6 +58,9 @@ def choose_columns(
     if label_at is not None and label_at == class_at:
         raise ValueError(f"{table.name(label_at)} of {table.source} is given as --label and as --class; name two")
     numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, *dropped}]
+    notes: list[str] = []
+    if categories:
+        numbers, notes = _characters(table, numbers)
     if not numbers:
         wanted = "categories" if categories else "numbers"
         raise ValueError(f"{table.source} has no column of {wanted} left, beside labels and classes")
@@ -67,7 +71,32 @@ def choose_columns(
         variables=tuple(str(c + 1) if table.columns is None else table.columns[c] for c in numbers),
         has_names=label_at is not None,
         table=table,
+        notes=tuple(notes),
     )
+
+
+def _characters(table: TextTable, columns: list[int]) -> tuple[list[int], list[str]]:
+    # Without columns that name rows; and what is to be said of them, and of words among numbers.
+    cells = {c: [row[c].strip() for row in table.rows if not is_missing(row[c])] for c in columns}
+    words = [c for c in columns if cells[c] and not any(map(is_number, cells[c]))]
+    names = [c for c in words if len(cells[c]) == len(table.rows) > 2 and len(set(cells[c])) == len(table.rows)]
+    notes = [
+        f"{table.name(c)} has another word in every row, so it is taken for a name and left out "
+        f"(--label {_called(table, c)} makes it the label)."
+        for c in names
+    ]
+    odd = [c for c in words if c not in names]
+    if odd and len(odd) < 0.2 * len(columns):
+        shown = ", ".join(table.name(c) for c in odd[:3])
+        notes.append(
+            f"{shown} holds words, and nearly all other columns numbers; it counts as a character. If it is a class "
+            f"say --class {_called(table, odd[0])}, or leave it out with --ignore {_called(table, odd[0])}."
+        )
+    return [c for c in columns if c not in names], notes
+
+
+def _called(table: TextTable, column: int) -> str:
+    return str(column + 1) if table.columns is None else repr(table.columns[column])
 
 
 def _find(table: TextTable, wanted: str, option: str) -> int:

@@ -148,6 +148,10 @@ class HierarchyAnswers(Answers):
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
         """The most probable hierarchies with support, and their log-probabilities."""
+        return self._supported
+
+    @cached_property
+    def _supported(self) -> list[tuple[Any, Any]]:
         return [(with_support(h, self.posterior), p) for h, p in self.posterior.best(self.options["best"])]
 
     def _own_numbers(self) -> dict[str, Any]:
@@ -158,7 +162,10 @@ class HierarchyAnswers(Answers):
         best = self.best[0][0]
         files.write_newick(best)
         files.write_nexus(lambda: self.draws(NEXUS_DRAWS))
-        files.write_plot(lambda: pal.plot.dendrogram(best, classes=self.leaves.classes))
+        files.write_plot(lambda: self._plotted(best))
+
+    def _plotted(self, best: pal.Hierarchy) -> Any:
+        return pal.plot.dendrogram(best, classes=self.leaves.classes)
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_hierarchy(title, found, self.leaves.classes)

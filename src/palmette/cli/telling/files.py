@@ -14,6 +14,7 @@ import numpy as np
 
 import palmette as pal
 from palmette._extras import require
+from palmette.whole_files import whole_file, write_whole
 
 __all__ = ["Files", "with_support"]
 
@@ -48,18 +49,19 @@ class Files:
             require("matplotlib", "plot")
 
     @classmethod
-    def of(cls, options: dict[str, Any], source: str) -> Files:
-        """Taken out of the options of a command that reads `source`, which none of them may replace."""
+    def of(cls, options: dict[str, Any], *sources: str) -> Files:
+        """Taken out of the options of a command that reads `sources`, which none of them may replace."""
         files = {name: options.pop(name) for name in list(options) if name in cls.__dataclass_fields__}
+        read = {Path(source).resolve() for source in sources if source != "-"}
         for kind, name in files.items():
-            if name is not None and source != "-" and Path(name).resolve() == Path(source).resolve():
+            if name is not None and Path(name).resolve() in read:
                 raise ValueError(f"--{kind} {name} is the file that is read; give another name")
         return cls(**files)
 
     def write_newick(self, hierarchy: pal.Hierarchy) -> None:
         """One hierarchy with its support."""
         if self.newick is not None:
-            Path(self.newick).write_text(hierarchy.to_newick() + "\n", encoding="utf-8")
+            write_whole(self.newick, hierarchy.to_newick() + "\n")
 
     def write_nexus(self, draw: Callable[[], Iterable[pal.Hierarchy]]) -> None:
         """Many hierarchies, drawn if they are wanted."""
@@ -82,7 +84,8 @@ class Files:
         if self.plot is not None:
             drawn = draw()
             figure = getattr(drawn, "figure", drawn)
-            figure.savefig(self.plot, dpi=150, bbox_inches="tight")
+            with whole_file(self.plot) as place:
+                figure.savefig(place, dpi=150, bbox_inches="tight")
             require("matplotlib.pyplot", "plot").close(figure)
 
     @property
@@ -115,8 +118,12 @@ def _checked(kind: str, name: str) -> Path:
     return path.resolve()
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    ending = path.suffix.lower()
+def _write_rows(target: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with whole_file(target) as path:
+        _write_rows_to(path, target.suffix.lower(), columns, rows)
+
+
+def _write_rows_to(path: Path, ending: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     if ending == ".json":
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         path.write_text(json.dumps(records, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ import palmette as pal
 from palmette._version import __version__
 from palmette.cli.reading.columns import Leaves
 
-__all__ = ["clustering", "clusters_of", "echo", "finite", "heading", "numbers", "ranked"]
+__all__ = ["clustering", "clusters_of", "echo", "finite", "heading", "numbers", "ranked", "with_errors"]
 
 
 def heading(command: str, source: str, leaves: Leaves) -> dict[str, Any]:
@@ -60,6 +60,11 @@ def ranked(best: Iterable[tuple[Any, float | None]]) -> list[dict[str, Any]]:
 def clusters_of(rows: Iterable[Any]) -> list[dict[str, Any]]:
     """Rows of a table of clusters."""
     return [{"members": list(row.members), "size": row.size, "probability": row.probability} for row in rows]
+
+
+def with_errors(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Rows of a table of clusters whose probabilities have standard errors."""
+    return [{**listed, "standard_error": row.standard_error} for row in rows for listed in clusters_of([row])]
 
 
 def echo(result: dict[str, Any]) -> None:

@@ -32,8 +32,7 @@ class _FromChains(Answers):
         return {}
 
     def _listed(self) -> list[dict[str, Any]]:
-        rows = results.clusters_of(self.clusters)
-        return [{**row, "standard_error": own.standard_error} for row, own in zip(rows, self.clusters, strict=True)]
+        return results.with_errors(self.clusters)
 
     def _drawn(self) -> Iterable[tuple[Any, Any]]:
         return ((found, None) for found in self.draws())

@@ -17,6 +17,7 @@ __all__ = [
     "facts",
     "in_numbers",
     "perplexity",
+    "say_ages",
     "say_alternatives",
     "say_clusters",
     "say_clusters_of",
@@ -85,6 +86,16 @@ def say_clusters(title: str, rows: Sequence[Any]) -> None:
         click.echo(f"  … and {len(rows) - _SHOWN:,} more (--table writes all of them)")
     if not rows:
         click.echo("  none is that probable; --min-probability sets the limit")
+
+
+def say_ages(title: str, rows: Sequence[tuple[int, Sequence[str]]], ages: Any) -> None:
+    """The ages of clusters, given as nodes and members, oldest first."""
+    click.echo(f"\n{title}")
+    for node, members in sorted(rows, key=lambda row: (-float(ages.median[row[0]]), row[0]))[:_SHOWN]:
+        figures = f"{ages.median[node]:.4g}  [{ages.low[node]:.4g}, {ages.high[node]:.4g}]"
+        click.echo(f"  {figures:<28}  {cluster_text(members, _width() - 34)}")
+    if len(rows) > _SHOWN:
+        click.echo(f"  … and {len(rows) - _SHOWN:,} more (--json has all of them)")
 
 
 def _error(found: Any) -> str:

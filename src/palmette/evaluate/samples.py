@@ -1,0 +1,63 @@
+"""Whether two samples of trees, or more, agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.hierarchy import Hierarchy
+from palmette.sampling.diagnostics import split_frequency_deviation
+from palmette.trellis.hierarchies.observed import observe
+
+__all__ = ["Agreement", "agreement"]
+
+
+class Agreement(NamedTuple):
+    """How far the frequencies of clusters are apart between samples."""
+
+    deviation: float
+    """The average standard deviation of split frequencies."""
+    largest: float
+    """The largest difference of a frequency between two samples."""
+    cluster: tuple[str, ...]
+    """The cluster that it is of, by its labels; empty if there is none but leaves and root."""
+    n_clusters: int
+    """Clusters that reach `least` in a sample."""
+
+
+def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> Agreement:
+    """The average standard deviation of split frequencies between samples, as MrBayes has it, and where it is worst.
+
+    Over the clusters that reach `least` in one of the samples. Below 0.01 they say the same, above 0.05 they do not;
+    it is finite also where `kl` is not. Samples are sequences of binary hierarchies over the same labels, with
+    `weights` if they are `TreeSet`s.
+
+    >>> one, two = (Hierarchy.from_newick(text) for text in ("((a,b),c);", "(a,(b,c));"))
+    >>> agreement([[one, one, two], [one, two, two]])
+    Agreement(deviation=0.235702, largest=0.333333, cluster=('a', 'b'), n_clusters=2)
+    """
+    each = [list(sample) for sample in samples]
+    if len(each) < 2 or not all(each):
+        raise ValueError(f"{len(each)} samples were given, or one is empty; two with trees are needed at least")
+    given = [getattr(sample, "weights", np.ones(len(trees))) for sample, trees in zip(samples, each, strict=True)]
+    trees = [tree for sample in each for tree in sample]
+    starts = np.cumsum([0, *map(len, each)])
+    frequencies = []
+    for own, start in zip(given, starts, strict=False):
+        weights = np.zeros(len(trees))
+        weights[start : start + len(own)] = own
+        seen = observe(trees, weights)
+        totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
+        frequencies.append(totals[len(seen.labels) : -1] / weights.sum())
+    shares = np.clip(np.array(frequencies), 0.0, 1.0)
+    gaps = np.ptp(shares, axis=0)
+    worst = int(gaps.argmax()) if gaps.size else -1
+    members: tuple[str, ...] = ()
+    if worst >= 0:
+        words = seen.words[len(seen.labels) + worst]
+        members = tuple(label for i, label in enumerate(seen.labels) if int(words[i >> 6]) >> (i & 63) & 1)
+    deviation = split_frequency_deviation(shares, least=least)
+    n_reached = int((shares.max(axis=0, initial=0.0) >= least).sum())
+    return Agreement(round(deviation, 6), round(float(gaps.max(initial=0.0)), 6), members, n_reached)
