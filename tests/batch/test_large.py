@@ -30,7 +30,7 @@ def mixed(models):
 
 
 def test_problems_beyond_the_kernel_have_the_same_answers(models, exact, monkeypatch):
-    monkeypatch.setattr(inference, "_KERNEL_LEAVES", 4)
+    monkeypatch.setattr(inference, "KERNEL_LEAVES", 4)
     found = batch.infer(models, n_draws=3, seed=9)
     assert found.kinds.tolist() == exact.kinds.tolist() == ["exact"] * len(SIZES)
     assert found.log_partition == pytest.approx(exact.log_partition, abs=1e-11)
@@ -53,7 +53,7 @@ def test_pair_sums_and_parameters_of_their_own_find_their_problem(monkeypatch):
         assert (alone.theta == model.theta).all()
         assert repr(alone).startswith("Dasgupta")
     wanted = batch.infer(models).log_partition
-    monkeypatch.setattr(inference, "_KERNEL_LEAVES", 3)
+    monkeypatch.setattr(inference, "KERNEL_LEAVES", 3)
     assert batch.infer(problems).log_partition == pytest.approx(wanted, rel=1e-12)
 
 

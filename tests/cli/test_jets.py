@@ -116,6 +116,29 @@ def test_sequential_recombination_prints_nothing_of_its_own(parquet):
     assert [row["method"] for row in json.loads(done.stdout)] == ["map", "kt", "true"]
 
 
+def test_fit_says_what_the_library_finds(parquet, tmp_path):
+    known = pal.jets.fit_shower(parquet)
+    code, out, err = invoke("jets", "fit", parquet, "--quiet")
+    assert (code, err) == (0, "")
+    first, rate, cut = out.splitlines()
+    assert first == f"40 jets of 1 to 7 particles; log likelihood {known.log_likelihood:.3f}"
+    low, high = known.intervals["rate"]
+    assert rate == f"rate       {known.law['rate']:.5g}  ({low:.5g} to {high:.5g}, 95 %)"
+    assert cut.startswith("t_cut ")
+    assert cut.endswith(", 95 %, above the heaviest particle)")
+    record = json.loads(invoke("jets", "fit", parquet, "--t-cut", 16, "--root-rate", "fit", "--json")[1])
+    assert list(record["intervals"]) == ["rate", "root_rate"]
+    assert record["leaves"] == [1, 7]
+    with pytest.warns(UserWarning, match="more than 5 particles"):
+        code, out, _ = invoke("jets", "fit", parquet, "--max-leaves", 5, "--t-cut", 16, "--root-rate", 1.5)
+    assert code == 0
+    assert "of 1 to 5 particles" in out
+    for wrong, words in ((("--t-cut", 9), "impossible with t_cut = 9"), (("--root-rate", "x"), "not a valid float")):
+        code, _, err = invoke("jets", "fit", parquet, *wrong)
+        assert code == 2
+        assert words in err
+
+
 def test_wrong_commands_say_what_is_wrong(parquet, tmp_path):
     code, _, err = invoke("jets", "infer", tmp_path / "none.parquet", tmp_path / "run")
     assert code == 2
@@ -146,7 +169,7 @@ def test_exit_codes(tmp_path, monkeypatch, arguments, code, words):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("name", ["simulate", "infer", "compare"])
+@pytest.mark.parametrize("name", ["simulate", "infer", "compare", "fit"])
 def test_examples_in_the_help_run(name, parquet, tmp_path, monkeypatch):
     done = CliRunner().invoke(palmette, ["jets", name, "--help"])
     assert done.exit_code == 0

@@ -128,7 +128,7 @@ def test_jets_without_a_possible_history_say_so():
 
 
 def test_larger_jets_go_through_a_posterior_of_their_own(monkeypatch):
-    monkeypatch.setattr("palmette.batch.inference._KERNEL_LEAVES", 8)
+    monkeypatch.setattr("palmette.batch.inference.KERNEL_LEAVES", 8)
     jets = pal.simulate.ginkgo(2, preset="w", min_leaves=9, max_leaves=9, rng=0)
     model = pal.models.Ginkgo(jets[0].momenta, **LAW)
     found = pal.jets.infer(jets[:1], **LAW, n_draws=2, seed=1).to_pylist()[0]

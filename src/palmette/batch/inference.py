@@ -26,12 +26,12 @@ from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
 from palmette.threads import Workers, check_threads
 
-__all__ = ["FEWEST_LEAVES", "SWEEPS", "BatchResult", "infer", "work_of"]
+__all__ = ["FEWEST_LEAVES", "KERNEL_LEAVES", "SWEEPS", "BatchResult", "infer", "work_of"]
 
 SWEEPS = 200  # of each chain of a problem that is sampled
 FEWEST_LEAVES = 3  # of `exact_leaves`: below, there is nothing to sample
 
-_KERNEL_LEAVES = 17  # a thread that solves a problem in one call hears no Ctrl-C before it is done: a second at most
+KERNEL_LEAVES = 17  # a thread that solves a problem in one call hears no Ctrl-C before it is done: a second at most
 _NANOSECONDS = 5.0  # per 3^n: (3^n)/2 splits of about ten nanoseconds
 _DRAW_NANOSECONDS = 8.0  # per 2^n: a draw walks over some 2^n splits
 _MOVE_NANOSECONDS = 2e4  # a sweep is n moves
@@ -135,7 +135,7 @@ def infer(
     n_draws, seed = check_whole("n_draws", n_draws), check_whole("seed", seed)
     n, sizes, streams = len(batch), batch.n_leaves, _check_streams(streams, len(batch))
     out = _Arrays.empty(batch, n_draws)
-    most = min(_KERNEL_LEAVES, exact_leaves)
+    most = min(KERNEL_LEAVES, exact_leaves)
     data = (*batch.arrays(), np.uint64(seed), streams, most)
     kernel = batch_kernel(batch.model)
     work = work_of(sizes, n_draws, exact_leaves, sweeps)

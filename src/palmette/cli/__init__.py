@@ -19,7 +19,7 @@ _COMMANDS = {
     "coalescent": "Hierarchies with times: coalescents, for tables with gaps.",
     "ultrametric": "One hierarchy with heights, fitted to distances.",
     "trees": "A file of trees as a distribution.",
-    "jets": "Particle jets: simulate them, infer their histories, compare what algorithms find.",
+    "jets": "Particle jets: simulate them, infer their histories, compare what algorithms find, fit the law.",
     "demo": "A tour of what palmette can do, on data that come with it.",
 }
 

@@ -3,6 +3,7 @@
 from palmette.jets.chunks import SEARCHES
 from palmette.jets.comparison import Comparison, compare
 from palmette.jets.files import count, read, stream, write
+from palmette.jets.fitting import ShowerFit, fit_shower
 from palmette.jets.inference import infer
 from palmette.jets.ragged import Jet, Jets
 from palmette.jets.sequential import cluster, cluster_all
@@ -13,11 +14,13 @@ __all__ = [
     "Comparison",
     "Jet",
     "Jets",
+    "ShowerFit",
     "Writer",
     "cluster",
     "cluster_all",
     "compare",
     "count",
+    "fit_shower",
     "infer",
     "read",
     "stream",

@@ -22,7 +22,7 @@ _LAW = b"palmette.law"
 
 
 def jets_from_lists(
-    batch: Any, momenta: list[str], ids: list[str], law: dict[str, float] | None, first: int, where: str
+    batch: Any, momenta: list[str], ids: list[str], law: dict[str, Any] | None, first: int, where: str
 ) -> Jets:
     """The jets of some rows; `first` is the number of the first, which names it if nothing else does."""
     columns = [_flat(batch.column(name), name, where) for name in momenta]
@@ -37,7 +37,7 @@ def jets_from_lists(
     children = _children(batch.column(CHILDREN), sizes, first, where)
     if law is None:
         return Jets(particles, offsets, found, children)
-    return GinkgoJets(particles, offsets, children, law["rate"], law["root_rate"], law["t_cut"], found)
+    return GinkgoJets(particles, offsets, children, **law, ids=found)
 
 
 def lists_from_jets(jets: Jets) -> Any:
@@ -50,16 +50,24 @@ def lists_from_jets(jets: Jets) -> Any:
         ends = 2 * np.concatenate([[0], np.cumsum(np.maximum(jets.n_leaves - 1, 0))])
         splits = jets.children.ravel().astype(np.int32)
         columns[CHILDREN] = pyarrow.ListArray.from_arrays(ends.astype(np.int32), splits)
-    return pyarrow.table(columns, metadata=None if jets.law is None else {_LAW: json.dumps(jets.law)})
+    if jets.law is None:
+        return pyarrow.table(columns)
+    return pyarrow.table(columns, metadata={_LAW: json.dumps({**jets.law, "leaf_bounds": jets.leaf_bounds})})
 
 
-def law_of(schema: Any) -> dict[str, float] | None:
-    """The law in the metadata of a table, if there is one that can be read."""
+def law_of(schema: Any) -> dict[str, Any] | None:
+    """The law in the metadata of a table, if there is one that can be read: what `GinkgoJets` takes beside arrays."""
     try:
         law = json.loads((schema.metadata or {})[_LAW])
-        return {name: float(law[name]) for name in ("rate", "root_rate", "t_cut")}
-    except (KeyError, TypeError, ValueError):
+        bounds = law.get("leaf_bounds")
+        found = {name: float(law[name]) for name in ("rate", "root_rate", "t_cut")}
+        return {**found, "leaf_bounds": None if bounds is None else _bounds(*bounds)}
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _bounds(fewest: Any, most: Any) -> tuple[int, int | None]:
+    return int(fewest), None if most is None else int(most)
 
 
 def _flat(column: Any, name: str, where: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

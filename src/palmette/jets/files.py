@@ -23,12 +23,13 @@ from palmette.jets._unique_ids import SeenIds
 from palmette.jets.ragged import Jets
 from palmette.jets.writer import DELIMITERS, Writer, suffix_of
 
-__all__ = ["count", "read", "stream", "write"]
+__all__ = ["batches", "count", "read", "stream", "write"]
 
 StrPath = str | os.PathLike[str]
 
 _BLOCK = 1 << 20  # bytes of text at a time; Arrow reads some thirty blocks ahead
 _ROWS = 1 << 16  # particles at a time
+_AT_A_TIME = 4096  # jets
 
 
 def stream(path: StrPath, batch_jets: int = 10_000, *, by: str | Sequence[str] | None = None) -> Iterator[Jets]:
@@ -58,6 +59,13 @@ def read(path: StrPath, *, by: str | Sequence[str] | None = None) -> Jets:
     (Jets(n_jets=2, n_particles=3), array([7, 8]))
     """
     return Jets.concatenate(stream(path, by=by))
+
+
+def batches(jets: Jets | StrPath | Iterable[Jets], by: str | Sequence[str] | None = None) -> Iterable[Jets]:
+    """Jets as they are, those of a file, or those of an iterable, some at a time."""
+    if isinstance(jets, Jets):
+        return [jets]
+    return stream(jets, _AT_A_TIME, by=by) if isinstance(jets, str | os.PathLike) else jets
 
 
 def write(jets: Jets, path: StrPath) -> None:

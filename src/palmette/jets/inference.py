@@ -20,14 +20,13 @@ from palmette.batch.run import run
 from palmette.checks import check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.jets.chunks import SEARCHES, Chunk, Inference
-from palmette.jets.files import count, stream
+from palmette.jets.files import batches, count
 from palmette.jets.ragged import Jets
 
 __all__ = ["LARGEST", "infer"]
 
 LARGEST = 64  # leaves of one jet: clusters are compared as words of so many bits
 _MOST_EXACT = 22  # leaves: minutes, and half a gigabyte
-_AT_A_TIME = 4096  # jets read from a file
 
 
 def infer(
@@ -64,7 +63,8 @@ def infer(
     =====================  ======================================================================================
     (ids)                  the columns that name the jet
     n_leaves               number of particles
-    log_partition          log Z: the log likelihood of the particles, summed over histories; −inf if none is possible
+    log_partition          log Z: likelihoods summed over histories, −inf if none is possible; a log density of the
+                           particles, and comparable between laws, under "density" only
     map_log_potential      log likelihood of the most probable history
     map                    its merges: 2(n − 1) numbers in SciPy's order, two for each inner node
     true_log_potential     log likelihood of the true history, if the jets have one; `truth` are its merges
@@ -102,7 +102,7 @@ def infer(
         None if engine is None else 1,
         geometry,
     )
-    chunks = _chunks(_batches(jets, by), work, 1e9 * chunk_seconds)
+    chunks = _chunks(batches(jets, by), work, 1e9 * chunk_seconds)
     if folder is None:
         return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
     settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
@@ -125,22 +125,16 @@ def _check_most(name: str, leaves: int, most: int) -> int:
     return int(leaves)
 
 
-def _batches(jets: Jets | str | os.PathLike[str] | Iterable[Jets], by: str | Sequence[str] | None) -> Iterable[Jets]:
-    if isinstance(jets, Jets):
-        return [jets]
-    return stream(jets, _AT_A_TIME, by=by) if isinstance(jets, str | os.PathLike) else jets
-
-
 def _total(jets: Any) -> int | None:
     if isinstance(jets, Jets):
         return len(jets)
     return count(jets) if isinstance(jets, str | os.PathLike) else None
 
 
-def _chunks(batches: Iterable[Jets], work: Inference, nanoseconds: float) -> Iterator[Chunk]:
+def _chunks(parts: Iterable[Jets], work: Inference, nanoseconds: float) -> Iterator[Chunk]:
     # Every chunk but the last is the shortest one that is worth so much, however the jets were read.
     first, waiting = 0, None
-    for batch in batches:
+    for batch in parts:
         waiting = batch if waiting is None else Jets.concatenate([waiting, batch])
         spent = np.cumsum(work.cost(waiting.n_leaves))
         begin = 0

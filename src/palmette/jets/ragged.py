@@ -115,7 +115,8 @@ class Jets(Immutable, Sequence[Jet]):
             return every[0]
         _check_same_ids(every)
         splits = [part.children for part in every if part.children is not None]
-        make = every[0]._like if all(part.law == every[0].law for part in every) else Jets
+        laws = [(part.law, part.leaf_bounds) for part in every]
+        make = every[0]._like if all(law == laws[0] for law in laws) else Jets
         return make(
             read_only(np.concatenate([part.momenta for part in every])),
             _edges(np.concatenate([part.n_leaves for part in every])),
@@ -126,6 +127,11 @@ class Jets(Immutable, Sequence[Jet]):
     @property
     def law(self) -> dict[str, float] | None:
         """The parameters of the law that made these jets; None if it is not known."""
+        return None
+
+    @property
+    def leaf_bounds(self) -> tuple[int, int | None] | None:
+        """The fewest and the most particles (None: any number) of jets that were kept; None if it is not known."""
         return None
 
     @property

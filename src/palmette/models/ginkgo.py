@@ -42,7 +42,9 @@ class Ginkgo(SplitModel):
 
         |p*| is the momentum of the children in the rest frame of their parent; |p*| / 4√t_P is how much of the
         space of momenta a step in (t_L, t_R, direction) takes. Single particles have t ≤ t_cut and all other
-        clusters more, or ψ = 0. Under it probabilities are calibrated: see "Jets" in the documentation.
+        clusters more, or ψ = 0: no particle may be heavier than t_cut. Under it probabilities are calibrated, and
+        log Z may be compared between rates and cuts, as `palmette.jets.fit_shower` does; under the others it may not:
+        they are no densities of the data. See "Jets" in the documentation.
 
     "symmetric"
         the mean over both orders of drawing the children, with true masses everywhere. A child with t ≤ t_cut

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.checks import check_number, check_points
 
-__all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals", "jet_errors"]
+__all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals", "jet_errors", "masses_squared"]
 
 LARGEST, SMALLEST = 1e30, 1e-30  # within these bounds no product or ratio of a shower's law leaves float64
 
@@ -93,6 +93,16 @@ def jet_errors(particles: Floats, offsets: npt.NDArray[np.integer[Any]]) -> list
     for jet in np.flatnonzero(np.diff(offsets) == 0).tolist():
         errors[jet] = "no particles"
     return errors
+
+
+def masses_squared(momenta: Floats) -> Floats:
+    """(N,): E² − |p|² of each row, 0 where rounding leaves less.
+
+    >>> masses_squared(np.array([[5.0, 3.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0]]))
+    array([16.,  0.])
+    """
+    momentum = np.sqrt(np.square(momenta[:, 1:]).sum(axis=1))
+    return np.asarray(np.maximum((momenta[:, 0] - momentum) * (momenta[:, 0] + momentum), 0.0))
 
 
 def _is_spacelike(momenta: Floats) -> npt.NDArray[np.bool_]:

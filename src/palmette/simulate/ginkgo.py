@@ -78,7 +78,8 @@ def ginkgo(
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     numbers = {"jet": np.arange(first, first + n_jets)}
     parameters = (law["rate"], law["root_rate"], law["t_cut"])
-    return GinkgoJets(read_only(momenta), read_only(offsets), read_only(children), *parameters, numbers)
+    arrays = (read_only(momenta), read_only(offsets), read_only(children))
+    return GinkgoJets(*arrays, *parameters, numbers, (fewest, None if max_leaves is None else most))
 
 
 def _with_preset(preset: str | None, given: dict[str, Any]) -> dict[str, Any]:

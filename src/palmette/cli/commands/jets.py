@@ -1,4 +1,4 @@
-"""``palmette jets simulate | infer | compare``."""
+"""``palmette jets simulate | infer | compare | fit``."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from palmette.cli.options import stack
 from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
-from palmette.jets import SEARCHES, Comparison, Writer, compare, infer, stream
+from palmette.jets import SEARCHES, Comparison, ShowerFit, Writer, compare, fit_shower, infer, stream
 from palmette.jets.inference import LARGEST
 from palmette.progress import Progress
 from palmette.simulate import ginkgo
@@ -27,7 +27,7 @@ _AT_A_TIME = 8192  # jets simulated at a time
 
 @click.group()
 def jets() -> None:
-    """Particle jets: simulate them, infer their histories, compare what algorithms find."""
+    """Particle jets: simulate them, infer their histories, compare what algorithms find, fit the law."""
 
 
 _quiet_option = click.option("--quiet", is_flag=True, help="No progress bar.")
@@ -134,6 +134,57 @@ def compare_command(path: Path, folder: Path | None, as_json: bool, searches: tu
         click.echo(json.dumps([finite(row._asdict()) for row in table]))
         return
     click.echo(_as_text(list(table)))
+
+
+class _RootRate(click.ParamType):  # type: ignore[type-arg]
+    name = "FLOAT|fit"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "fit" else click.FLOAT.convert(value, param, ctx)
+
+
+@jets.command()
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option("--t-cut", type=float, help="Mass² at which showers stop; looked for unless given.")
+@click.option("--root-rate", type=_RootRate(), help="λ of the first split, if it is another; fit: look for it.")
+@click.option("--min-leaves", type=int, help="Jets were selected: fewer particles were not kept, or are left out here.")
+@click.option("--max-leaves", type=int, help="The same for more particles.")
+@click.option("--drop-impossible", is_flag=True, help="Leave out jets that no rate allows.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Probability of the intervals.")
+@click.option("--by", multiple=True, help="Column that names the jet of a particle (CSV); may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="The fit as JSON.")
+@_quiet_option
+def fit(path: Path, as_json: bool, quiet: bool, drop_impossible: bool, by: tuple[str, ...], **options: Any) -> None:
+    """Fit the law of the shower to the jets of PATH: its rate, and t_cut, by the sum of log Z over all jets.
+
+    The likelihood is "density", the only one that is a density of momenta. Say how jets were selected by their number
+    of particles, if they were: the rate is wrong otherwise. A simulated file knows it.
+
+    \b
+    palmette jets fit jets.parquet --max-leaves 10
+    """
+    impossible: Any = "drop" if drop_impossible else "refuse"
+    found = fit_shower(path, by=by or None, impossible=impossible, progress=progress(quiet), **options)
+    click.echo(json.dumps(finite(_as_record(found))) if as_json else _fit_as_text(found))
+
+
+def _as_record(found: ShowerFit) -> dict[str, Any]:
+    names = ("level", "log_likelihood", "n_jets", "n_passes")
+    edges = {"at_boundary": list(found.at_boundary), "leaves": list(found.leaves), "left_out": dict(found.left_out)}
+    intervals = {name: [end if math.isfinite(end) else None for end in ends] for name, ends in found.intervals.items()}
+    return {**found.law, "intervals": intervals, **{name: getattr(found, name) for name in names}, **edges}
+
+
+def _fit_as_text(found: ShowerFit) -> str:
+    fewest, most = found.leaves
+    sizes = f"at least {fewest}" if most is None else f"{fewest} to {most}"
+    kept = "any number of" if (fewest, most) == (1, None) else sizes
+    lines = [f"{found.n_jets:,} jets of {kept} particles; log likelihood {found.log_likelihood:.3f}"]
+    for name, (low, high) in found.intervals.items():
+        remark = ", above the heaviest particle" if name == "t_cut" else ""
+        remark = ", at the boundary" if name in found.at_boundary else remark
+        lines.append(f"{name:<9}  {found.law[name]:.5g}  ({low:.5g} to {high:.5g}, {100 * found.level:g} %{remark})")
+    return "\n".join(lines)
 
 
 def _run(path: Path, folder: Path | None, **options: Any) -> Any:

@@ -12,18 +12,17 @@ import numpy as np
 
 from palmette._jit import inline, specialise, specialise_inline
 from palmette.clusters import lowest_leaf, size_of
-from palmette.models.features import feature_log_psi, fill_subset_features
+from palmette.models.features import feature_log_psi
 from palmette.models.split_model import SplitModel
 from palmette.numeric import exponential, unit_draw
+from palmette.recursions.hierarchies.batch_tables import largest_of, problem_tables
 from palmette.recursions.hierarchies.inside import solve_all_inline
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["batch_kernel"]
 
-_BLOCK = 10  # clusters are tabulated in blocks of 2^10
-
 log_psi: Any = None  # a model's, put in by `specialise`, as are all of these
-tabulate: Any = None
+tables_of: Any = None
 solve: Any = None
 trace: Any = None
 draw: Any = None
@@ -109,10 +108,7 @@ def _solve_problems(
     drawn,
     logs,
 ):
-    largest = 1
-    for i in range(first, last):
-        if offsets[i + 1] - offsets[i] <= most:
-            largest = max(largest, offsets[i + 1] - offsets[i])
+    largest = largest_of(offsets, most, first, last)
     work = np.empty(k << largest)
     Z = np.empty(1 << largest)
     M = np.empty(1 << largest)
@@ -122,11 +118,7 @@ def _solve_problems(
         n = offsets[i + 1] - offsets[i]
         if n > most:
             continue
-        own = theta[i if theta.shape[0] > 1 else 0]
-        matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
-        table = work[: k << n].reshape(k, 1 << n)
-        low = min(n, _BLOCK)
-        tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), table)
+        own, table = tables_of(theta, offsets, additive, pair_offsets, pairwise, p, k, i, work)
         solve((own, table), everything, n, Z, M)
         full = (1 << n) - 1
         log_z[i] = Z[full]
@@ -150,7 +142,7 @@ def batch_kernel(model: SplitModel) -> Any:
     log_psi = feature_log_psi(model)
     return specialise(
         _solve_problems,
-        tabulate=fill_subset_features(model),
+        tables_of=problem_tables(model),
         solve=solve_all_inline(log_psi),
         trace=specialise_inline(_trace, log_psi=log_psi),
         draw=specialise_inline(_draw, log_psi=log_psi),

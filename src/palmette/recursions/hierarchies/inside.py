@@ -31,6 +31,7 @@ __all__ = [
     "solve_all",
     "solve_all_inline",
     "split_values",
+    "sum_all_inline",
 ]
 
 log_psi: Any = None  # the model's, put in by `specialise`
@@ -42,6 +43,8 @@ value: Any = None
 none: Any = None
 join: Any = None
 settled: Any = None
+better: Any = None  # put in by `solve_all` and its kin, as is the next
+keep: Any = None
 
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
@@ -243,12 +246,14 @@ def _solve_all(data, allowed, n, Z, M):
     # The walk is written out, since two recursions go along it.
     table = np.empty(TILE, np.uint64)
     tile = stack_tile()
-    Z[0] = M[0] = -np.inf
+    Z[0] = -np.inf
+    keep(M, ZERO, -np.inf)
     for mask in range(1, 1 << n):
         P = np.uint64(mask)
         lowest = lowest_leaf(P)
         if lowest == P:
-            Z[P] = M[P] = 0.0
+            Z[P] = 0.0
+            keep(M, P, 0.0)
             continue
         sums = _no_sum()
         best = -np.inf
@@ -265,18 +270,38 @@ def _solve_all(data, allowed, n, Z, M):
                     R = P ^ L
                     log_potential = scored(data, P, L, R, tile, j)
                     x = log_potential + (Z[L] + Z[R])
-                    y = log_potential + (M[L] + M[R])
                     tile[j] = x
                     top = x if x > top else top
-                    best = y if y > best else best
+                    best = better(best, log_potential, M, L, R)
                 if end < count:
                     tile[end] = -np.inf  # P itself adds nothing
                 sums = accumulate(tile, count, top, sums[0], sums[1])
                 if high == others:
                     break
                 high = next_subset(high, others)
-        M[P] = best
+        keep(M, P, best)
         Z[P] = _logarithm_of(sums)
+
+
+@inline
+def _better_split(best, log_potential, M, L, R):
+    y = log_potential + (M[L] + M[R])
+    return y if y > best else best
+
+
+@inline
+def _put(M, P, value):
+    M[P] = value
+
+
+@inline
+def _no_better(best, log_potential, M, L, R):
+    return best
+
+
+@inline
+def _put_nothing(M, P, value):
+    pass
 
 
 @inline
@@ -293,7 +318,11 @@ def _scored_before(data, P, L, R, tile, j):
     return tile[j]
 
 
-def _solving(log_psi: Any) -> dict[str, Any]:
+_BOTH = {"better": _better_split, "keep": _put}
+_SUM_ALONE = {"better": _no_better, "keep": _put_nothing}
+
+
+def _scoring(log_psi: Any) -> dict[str, Any]:
     if scores_by_vectors(log_psi):
         return {"score_tile": specialise_inline(_score_tile, log_psi=log_psi), "scored": _scored_before}
     return {"score_tile": _score_nothing, "scored": specialise_inline(_scored_now, log_psi=log_psi)}
@@ -301,12 +330,17 @@ def _solving(log_psi: Any) -> dict[str, Any]:
 
 def solve_all(log_psi: Any) -> Any:
     """The kernel (data, allowed, n, Z, M): both for every cluster of n leaves, scoring each split once."""
-    return specialise(_solve_all, **_solving(log_psi))
+    return specialise(_solve_all, **_scoring(log_psi), **_BOTH)
 
 
 def solve_all_inline(log_psi: Any) -> Any:
     """The same as a part of other kernels."""
-    return specialise_inline(_solve_all, **_solving(log_psi))
+    return specialise_inline(_solve_all, **_scoring(log_psi), **_BOTH)
+
+
+def sum_all_inline(log_psi: Any) -> Any:
+    """The same for Z alone; M is left as it is, and may be empty."""
+    return specialise_inline(_solve_all, **_scoring(log_psi), **_SUM_ALONE)
 
 
 def split_values(data, V, mask, left, out):

@@ -1,0 +1,38 @@
+"""log Z alone: the same numbers as those of `infer`, for small problems and large ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palmette import TrellisTooLarge, batch
+from palmette.batch import sums
+from palmette.models import Dasgupta, Uniform
+
+same_kind = st.sampled_from("udcst").flatmap(lambda kind: st.lists(cases(5, kind), min_size=1, max_size=6))
+
+
+@given(same_kind)
+def test_every_sum_is_that_of_enumeration_and_of_infer(problems):
+    models = [case.model for case in problems]
+    found = batch.log_partitions(models, threads=1)
+    for value, case in zip(found, problems, strict=True):
+        assert value == pytest.approx(case.oracle.log_z, abs=case.tolerance)
+    np.testing.assert_array_equal(found, batch.infer(models, threads=1).log_partition)
+
+
+def test_large_problems_are_summed_by_passes_of_their_own(monkeypatch):
+    rng = np.random.default_rng(1)
+    models = [Dasgupta(w + w.T) for w in (rng.random((n, n)) for n in (3, 7, 1, 6))]
+    whole = batch.log_partitions(models)
+    monkeypatch.setattr(sums, "KERNEL_LEAVES", 4)
+    np.testing.assert_allclose(batch.log_partitions(models), whole, atol=1e-12)
+    with pytest.raises(TrellisTooLarge):
+        batch.log_partitions([Uniform(3), Uniform(60)])
+
+
+def test_no_problems_are_an_empty_array():
+    assert batch.log_partitions(batch.Problems.like(Uniform(2), [0])).tolist() == []
