@@ -86,6 +86,20 @@ def test_an_average_is_that_of_a_dense_grid(x):
         assert (part.model.a, part.model.b) == tuple(values.values())
 
 
+@pytest.mark.parametrize("d", [2, 10])
+def test_noise_has_no_clusters_and_groups_have(d):
+    """Where the parameters are left open; Contrasts at fixed ones call up to 5 % of these clusters probable."""
+    above = 0
+    for seed in range(12):
+        noise = np.random.default_rng(seed).normal(size=(7, d))
+        above += len(average(functools.partial(Contrasts, noise)).cluster_probabilities(0.5))
+    assert above <= 0.02 * 12 * 5
+    rng = np.random.default_rng(0)
+    groups = np.concatenate([rng.normal(c, 0.5, (3, d)) for c in (0, 5, 16)])
+    mixture = average(functools.partial(Contrasts, groups))
+    assert min(mixture.cluster_probability(range(k, k + 3)) for k in (0, 3, 6)) > 0.7
+
+
 def test_a_prior_is_a_density_of_logarithms():
     family = functools.partial(Contrasts, NOISE, b=1.0)
     log_prior = lambda a: norm.logpdf(math.log(a), math.log(0.3), 0.1)  # noqa: E731
@@ -118,7 +132,7 @@ def test_partitions_and_trellises_are_averaged_too():
 def test_bad_input_is_named():
     family = functools.partial(Contrasts, POINTS)
     with pytest.raises(ValueError, match="no parameter"):
-        average(family)
+        average(lambda a: family(a))
     with pytest.raises(ValueError, match="most is 0"):
         average(family, a=1.0, most=0)
     with pytest.raises(TypeError, match="gives no probability of data"):

@@ -33,7 +33,7 @@ def test_the_maximum_of_a_quadratic_is_found_with_its_second_derivatives(seed, k
 def test_a_bent_ridge_is_followed():
     ridge = lambda x: -((x[1] - math.sin(x[0])) ** 2) - 0.1 * (x[0] - 3.0) ** 2  # noqa: E731
     summit = climb(ridge, np.zeros(2), *box(2), **WIDE)
-    assert summit.value > -0.01  # at (3, sin 3) it is 0
+    assert summit.value > -0.1  # at (3, sin 3) it is 0; at the start -0.9
 
 
 def test_edges_are_reached_and_not_passed():

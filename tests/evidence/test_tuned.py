@@ -14,6 +14,8 @@ from scipy.optimize import minimize
 
 from palmette import HierarchyPosterior, evidence
 from palmette.models import BetaSplitting, Contrasts, Dasgupta, with_prior
+from palmette.posterior import HierarchyMixture
+from palmette.sampling import SampledPosterior
 
 RNG = np.random.default_rng(4)
 GROUPS = np.concatenate([RNG.normal(c, 0.6, (4, 3)) for c in ([0, 0, 0], [5, 0, 1], [2, 6, 0])])
@@ -55,6 +57,19 @@ def test_the_prior_stays():
     found = evidence.tuned(model, most=3)
     assert found.prior == model.prior
     assert HierarchyPosterior(found).log_evidence > HierarchyPosterior(model).log_evidence
+
+
+def test_a_posterior_without_parameters_is_averaged_tuned_or_neither():
+    model = with_prior(Contrasts(GROUPS), BetaSplitting(0.0))
+    averaged = evidence.posterior(model)
+    assert isinstance(averaged, HierarchyMixture)
+    best = evidence.posterior(model, averaged_leaves=0)
+    assert isinstance(best, HierarchyPosterior)
+    assert averaged.log_evidence < best.log_evidence  # a mean is below the maximum
+    few = evidence.posterior(model, max_memory=1000, sweeps=20, seconds=None)
+    assert isinstance(few, SampledPosterior)
+    cost = Dasgupta(np.ones((4, 4)))
+    assert evidence.posterior(cost).model is cost
 
 
 def test_the_same_seed_gives_the_same_parameters():

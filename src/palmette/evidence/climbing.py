@@ -1,8 +1,13 @@
 """The maximum of a smooth function of few variables in a box, from few values and no slopes.
 
-Around the best point so far a quadratic is fitted to all values, those nearby above all. Its maximum within a smaller
-box, as large as the quadratic has proved to be good for, is the next point. At the end a few more points around the
-maximum tell whether it is one, and give the second derivatives.
+A surface goes through all values that are known: a sum of cubes of distances, and a plane. Distances are measured in
+units in which the hill is about as long as it is wide, by a quadratic that is fitted to the same values, so that a
+ridge is seen as one. The next point is the top of the surface within a smaller box, as large as the surface has proved
+to be good for. At the end points about a standard deviation away, along the axes of the quadratic, tell whether it is a
+top, and give the second derivatives.
+
+Slopes are not asked for, though E[∂ log ψ / ∂θ] would give them: with the pass from the root down and one over all
+splits for each of two parameters they take six times as long as the value, and a quadratic has five unknowns.
 """
 
 from __future__ import annotations
@@ -18,10 +23,16 @@ from palmette.array_types import Floats
 
 __all__ = ["Summit", "climb"]
 
-_FIRST = 1.0  # half a side of the first box
-_WIDEST, _NARROWEST = 3.0, 0.02
-_STEP = 0.4  # between the points that give second derivatives
-_NEAR = 1e-9
+_FIRST, _WIDEST, _NARROWEST = 1.0, 3.0, 0.05  # half a side of the box in which the surface is trusted
+_LOOK = 1.5  # half a side of the box in which nothing may be left to gain at the end
+_SHORTEST, _LONGEST = 0.4, 2.5  # how far away points are asked for at the end
+_FAR = 2.5  # values further away hardly count for the units of distances
+_NEAR = 0.8  # nor these for where points are asked for at the end
+_LENGTH = 30.0**0.5  # a hill is not taken to be longer than that, if its width is 1
+_DEEP = 5.0  # nats below the top from which on depths are seen as their logarithms
+_SAME = 1e-9
+_CLOSE = 1e-3  # nearer than this to a known point nothing new is to be learned
+_GRID = 2000  # points at which a surface is looked at, four times, each time closer
 
 
 class Summit(NamedTuple):
@@ -34,49 +45,28 @@ class Summit(NamedTuple):
     n_values: int
 
 
-class Quadratic(NamedTuple):
-    """value + slope · d + ½ d · hessian d, at a distance d."""
-
-    slope: Floats
-    hessian: Floats
-
-    def gain(self, d: Floats) -> float:
-        """How much higher it is at d than at 0."""
-        return float(self.slope @ d + 0.5 * d @ self.hessian @ d)
-
-    def best_within(self, low: Floats, high: Floats) -> Floats:
-        """The d in a box where it is largest: each entry at one of its ends, or where the slope is 0."""
-        best = np.zeros_like(low)
-        for ends in itertools.product((0, 1, 2), repeat=len(low)):
-            d = np.choose(np.array(ends), [np.zeros_like(low), low, high])
-            free = np.array(ends) == 0
-            if free.any():
-                slope = self.slope[free] + self.hessian[np.ix_(free, ~free)] @ d[~free]
-                d[free] = -np.linalg.lstsq(self.hessian[np.ix_(free, free)], slope, rcond=None)[0]
-            if (d >= low - _NEAR).all() and (d <= high + _NEAR).all() and self.gain(d) > self.gain(best):
-                best = np.clip(d, low, high)
-        return best
-
-
 class _Known:
     # The points that were asked for, and their values.
 
     def __init__(self, function: Callable[[Floats], float], low: Floats, high: Floats, most: int) -> None:
         self.function, self.low, self.high, self.most = function, low, high, most
-        self.points: list[Floats] = []
+        self.points = np.empty((0, len(low)))
         self.values: list[float] = []
 
     def ask(self, x: Floats) -> float:
         x = np.clip(x, self.low, self.high)
-        for point, value in zip(self.points, self.values, strict=True):
-            if np.abs(point - x).max() < _NEAR:
-                return value
+        if self.distance(x) < _SAME:
+            return self.values[int(np.argmin(np.abs(self.points - x).max(axis=1)))]
         value = float(self.function(x))
         if not value < math.inf:
             raise ValueError(f"the function to be maximised is {value} at {x.tolist()}")
-        self.points.append(x)
+        self.points = np.vstack([self.points, x])
         self.values.append(value)
         return value
+
+    def distance(self, x: Floats) -> float:
+        """From the nearest known point."""
+        return float(np.abs(self.points - x).max(axis=1).min(initial=math.inf))
 
     @property
     def is_spent(self) -> bool:
@@ -87,40 +77,90 @@ class _Known:
         at = int(np.argmax(self.values))
         return self.points[at], self.values[at]
 
-    def ask_around(self, x: Floats, step: float) -> None:
-        """A step to both sides along each axis, two to one side at an edge, and one along both of each two axes."""
-        k, towards = len(x), np.zeros(len(x))
-        for i, axis in enumerate(np.eye(k)):
-            up, down = step, -step
-            if x[i] + up > self.high[i]:
-                up = -2 * step
-            elif x[i] + down < self.low[i]:
-                down = 2 * step
-            values = self.ask(x + up * axis), self.ask(x + down * axis)
-            towards[i] = up if values[0] > values[1] else down
-        for i, j in itertools.combinations(range(k), 2):
-            self.ask(x + towards * (np.arange(k) == i) + towards * (np.arange(k) == j))
-
-    def fit(self, centre: Floats, value: float, radius: float) -> Quadratic:
-        """The quadratic through the centre that fits all values best; those two radii away hardly count."""
-        k, d = len(centre), np.array(self.points) - centre
+    def quadratic(self, units: Floats) -> _Quadratic:
+        """Through the best point, the one that fits all values best; those two units away hardly count."""
+        centre, value = self.best
+        k, d = len(centre), np.linalg.solve(units, (self.points - centre).T).T
         finite = np.isfinite(self.values)
         pairs = list(itertools.combinations_with_replacement(range(k), 2))
         squares = np.column_stack([d[:, i] * d[:, j] * (0.5 if i == j else 1.0) for i, j in pairs])
-        weights = finite * np.exp(-0.6 * np.square(d / radius).sum(axis=1))
+        weights = finite * np.exp(-0.6 * np.square(d).sum(axis=1))
         targets = np.where(finite, np.array(self.values) - value, 0.0)
-        found = np.linalg.lstsq(weights[:, None] * np.hstack([d, squares]), weights * targets, rcond=1e-12)[0]
+        terms = weights[:, None] * np.hstack([d, squares])
+        found, _, _, singular = np.linalg.lstsq(terms, weights * targets, rcond=1e-12)
         hessian = np.zeros((k, k))
         for (i, j), second in zip(pairs, found[k:], strict=True):
             hessian[i, j] = hessian[j, i] = second
-        return Quadratic(found[:k], hessian)
+        is_fixed = len(terms) > terms.shape[1] and bool(singular[-1] > 0.02 * singular[0])
+        return _Quadratic(units, found[:k], hessian, is_fixed)
 
-    def step(self, radius: float) -> tuple[Floats, float]:
-        """Where the quadratic around the best point is largest, no further away than this, and what it gains there."""
-        centre, value = self.best
-        quadratic = self.fit(centre, value, radius)
-        d = quadratic.best_within(np.maximum(self.low - centre, -radius), np.minimum(self.high - centre, radius))
-        return centre + d, quadratic.gain(d)
+
+class _Quadratic(NamedTuple):
+    # value + slope · d + ½ d · second d, at a distance d in units, which are the columns of a matrix.
+    units: Floats
+    slope: Floats
+    second: Floats
+    is_fixed: bool  # whether the values nearby leave it no freedom
+
+    @property
+    def hessian(self) -> Floats:
+        back = np.linalg.inv(self.units)
+        return back.T @ self.second @ back
+
+    def step(self) -> tuple[Floats, float]:
+        """To its maximum, or to an end of the units, and what is gained by that; nothing where it has none."""
+        values, axes = np.linalg.eigh(self.second)
+        if values.max() >= 0.0:
+            return np.zeros_like(self.slope), 0.0
+        d = np.clip(-axes @ ((self.slope @ axes) / values), -1.0, 1.0)
+        return self.units @ d, float(self.slope @ d + 0.5 * d @ self.second @ d)
+
+
+class _Surface:
+    # Σ c_i |x − x_i|³ + a plane, through all values; deep ones are lifted.
+
+    def __init__(self, known: _Known) -> None:
+        self.turn, self.top = _round(known), known.best[1]
+        self.points = known.points @ self.turn
+        m, k = self.points.shape
+        depths = np.minimum(self.top - np.array(known.values), 1e9)
+        depths = np.where(depths < _DEEP, depths, _DEEP * (1.0 + np.log(np.maximum(depths, _DEEP) / _DEEP)))
+        plane = np.hstack([np.ones((m, 1)), self.points])
+        system = np.block([[self._cubes(self.points), plane], [plane.T, np.zeros((k + 1, k + 1))]])
+        self.found = np.linalg.lstsq(system, np.append(-depths, np.zeros(k + 1)), rcond=1e-13)[0]
+
+    def _cubes(self, x: Floats) -> Floats:
+        return np.linalg.norm(x[:, None] - self.points[None], axis=2) ** 3  # type: ignore[no-any-return]
+
+    def __call__(self, x: Floats) -> Floats:
+        m, turned = len(self.points), x @ self.turn
+        return np.asarray(
+            self.top + self._cubes(turned) @ self.found[:m] + self.found[m] + turned @ self.found[m + 1 :]
+        )
+
+    def best_within(self, low: Floats, high: Floats) -> tuple[Floats, float]:
+        """Where it is largest in a box, about, and how large."""
+        k = len(low)
+        size = max(3, int(_GRID ** (1 / k)))
+        below, above = low, high
+        for _ in range(4):
+            axes = [np.linspace(*ends, size) for ends in zip(below, above, strict=True)]
+            x = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, k)
+            values = self(x)
+            at = int(np.argmax(values))
+            reach = 1.5 * (above - below) / (size - 1)
+            below, above = np.maximum(low, x[at] - reach), np.minimum(high, x[at] + reach)
+        return x[at], float(values[at])
+
+
+def _round(known: _Known) -> Floats:
+    # What points are multiplied with so that the hill is about as long as it is wide.
+    k = known.points.shape[1]
+    if len(known.points) <= k * (k + 3) // 2:
+        return np.eye(k)
+    values, axes = np.linalg.eigh(-known.quadratic(_FAR * np.eye(k)).hessian)
+    widest = max(float(values.max()), 1e-6)
+    return axes * np.sqrt(np.clip(values / widest, _LENGTH**-2, 1.0))
 
 
 def climb(
@@ -133,36 +173,78 @@ def climb(
     >>> hill = lambda x: -math.cosh(x[0] - 1.0) - (x[1] + 0.5 * x[0]) ** 2
     >>> summit = climb(hill, np.zeros(2), np.full(2, -5.0), np.full(2, 5.0), tolerance=1e-4, most=50)
     >>> summit.x.round(2), round(summit.value, 3), summit.hessian.round(1)
-    (array([ 1. , -0.5]), -1.0, array([[-1.5, -1. ],
+    (array([ 1. , -0.5]), -1.0, array([[-1.6, -1. ],
            [-1. , -2. ]]))
     """
     known = _Known(function, low, high, most)
     if known.ask(start) == -math.inf:
         raise ValueError("the function to be maximised is -inf at the start; begin elsewhere")
+    for i, axis in enumerate(_FIRST * np.eye(len(start))):
+        known.ask(start + axis if start[i] + _FIRST <= high[i] else start - axis)
     radius = _FIRST
-    known.ask_around(start, radius)
-    while not known.is_spent:
-        radius = _walk(known, radius, tolerance)
+    asked = 0
+    while not known.is_spent and len(known.values) > asked:
+        asked = len(known.values)
+        radius = max(_walk(known, radius, tolerance), _LOOK)
         centre, value = known.best
-        known.ask_around(centre, _STEP)  # a quadratic may be wrong about what is left to gain: look
-        if known.best[1] <= value + tolerance:
-            known.ask(known.step(_STEP)[0])
-            if known.best[1] <= value + tolerance:
-                break
+        if not _is_lower_around(known, tolerance):
+            continue
+        step, gain = known.quadratic(_axes(known)).step()
+        if gain > tolerance / 4:
+            known.ask(centre + step)
+        if known.best[1] <= value + tolerance and not _next(known, _LOOK)[1] > known.best[1] + tolerance:
+            break
     x, value = known.best
-    return Summit(x, value, known.fit(x, value, _STEP).hessian, len(known.values))
+    return Summit(x, value, known.quadratic(_axes(known)).hessian, len(known.values))
 
 
 def _walk(known: _Known, radius: float, tolerance: float) -> float:
-    # To where a quadratic sees no more to gain; how far it was to be trusted in the end.
+    # To where the surface sees no more to gain; how far it was to be trusted in the end.
     while radius > _NARROWEST and not known.is_spent:
         centre, value = known.best
-        x, expected = known.step(radius)
-        if expected < tolerance:
+        x, expected = _next(known, radius)
+        if not expected > value + tolerance:
             break
-        gain = known.ask(x) - value
-        if gain < 0.25 * expected:
+        gain = (known.ask(x) - value) / (expected - value)
+        if gain < 0.25:
             radius /= 2
-        elif gain > 0.75 * expected and np.abs(x - centre).max() > 0.9 * radius:
+        elif gain > 0.5 and np.abs(x - centre).max() > 0.9 * radius:
             radius = min(2 * radius, _WIDEST)
-    return max(radius, _STEP)
+    return radius
+
+
+def _next(known: _Known, radius: float) -> tuple[Floats, float]:
+    # The top of the surface no further away than this, and its height there; −inf if it is known already.
+    centre, _ = known.best
+    x, value = _Surface(known).best_within(
+        np.maximum(known.low, centre - radius), np.minimum(known.high, centre + radius)
+    )
+    return x, value if known.distance(x) > _CLOSE else -math.inf
+
+
+def _axes(known: _Known) -> Floats:
+    # In columns, the axes of the hill, each about a standard deviation long.
+    k = known.points.shape[1]
+    values, axes = np.linalg.eigh(-known.quadratic(_NEAR * np.eye(k)).hessian)
+    return axes * np.clip(1.0 / np.sqrt(np.maximum(values, 1e-9)), _SHORTEST, _LONGEST)  # type: ignore[no-any-return]
+
+
+def _is_lower_around(known: _Known, tolerance: float) -> bool:
+    # Whether nothing along the axes of the hill is higher than its top; points that are missing there are asked for.
+    (centre, value), axes = known.best, _axes(known)
+    k = len(centre)
+    inverse = np.linalg.inv(axes)
+    ways = [sign * row for row in np.eye(k) for sign in (1.0, -1.0)]
+    across = [one + two for one, two in itertools.combinations(np.eye(k), 2)]
+    for way in (*ways, *across):
+        x = np.clip(centre + axes @ way, known.low, known.high)
+        d = (known.points - centre) @ inverse.T
+        length = np.linalg.norm(d, axis=1)
+        along = d @ way / np.linalg.norm(way) > 0.8 * length
+        is_known = bool(((length > 0.7) & (length < 2.0) & along).any())
+        is_needed = not is_known if np.count_nonzero(way) == 1 else not known.quadratic(axes).is_fixed
+        if is_needed and np.abs(x - centre).max() > 0.2:
+            known.ask(x)
+            if known.best[1] > value + tolerance:
+                return False
+    return True

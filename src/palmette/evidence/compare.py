@@ -105,6 +105,5 @@ def _best_without_structure(model: Any) -> float:
     ranges = model.parameter_ranges
     if not ranges:
         return float(model.log_evidence_without_structure)
-    start = {name: float(getattr(model, name)) for name in ranges}
-    family = Family(model.with_parameters, start, ranges, None)
+    family = Family(model.with_parameters, model.free_parameters, ranges, None)
     return best_without_structure(family, _TOLERANCE) or -math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,8 +31,7 @@ class Family:
         within: Mapping[str, tuple[float, float]] | None,
         trellis: SomeTrellis | None,
     ) -> None:
-        if not start:
-            raise ValueError("no parameter was given to begin with; name them with a value each, such as a=1.0, b=0.1")
+        start = start or _usual(make)
         self.make, self.trellis, self.names = make, trellis, list(start)
         begin = np.log([check_positive(name, start[name]) for name in self.names])
         self.low, self.high = _ends(self.names, begin, within or {})
@@ -51,6 +50,17 @@ class Family:
     def posterior(self, x: Floats) -> SomePosterior:
         """The posterior of the model with the parameters at a point of the box."""
         return _posterior(self.model(x), self.trellis)
+
+
+def _usual(make: Callable[..., Model]) -> Mapping[str, float]:
+    # Where the model that is made without parameters begins.
+    try:
+        found = getattr(make(), "free_parameters", {})
+    except TypeError:  # some have to be given
+        found = {}
+    if not found:
+        raise ValueError("no parameter was given to begin with; name them with a value each, such as a=1.0, b=0.1")
+    return cast(Mapping[str, float], found)
 
 
 def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, float]]) -> tuple[Floats, Floats]:

@@ -70,16 +70,16 @@ def maximise(
     """argmax over θ of log p(data | θ), for a family that makes a model of parameters: ``family(**θ)``.
 
     All parameters are positive numbers, and are looked for by their logarithms, from `start` on and up to a hundred
-    times more or less, or `within` two ends each. (A parameter that may be negative can be written as a positive one
-    and a constant.) Quadratics are fitted to what is known, so two parameters take about twenty posteriors, and up to
-    forty along a flat ridge; it ends where less than `tolerance` nats seem to be left to gain, or soon after `most`
-    posteriors. The maximum is a local one. A warning says if it lies at a boundary: for `Contrasts` and a large `a`,
-    that all variances are alike and nothing is supported.
+    times more or less, or `within` two ends each. Without a start ``family()`` is asked for its `free_parameters`. (A
+    parameter that may be negative can be written as a positive one and a constant.) A surface through all that is known
+    is climbed, so two parameters take about sixteen posteriors, and 25 along a flat ridge; it ends where less than
+    `tolerance` nats seem to be left to gain, or soon after `most` posteriors. The maximum is a local one. If it lies at
+    a boundary a warning says so: for `Contrasts` and a large `a`, that all variances are alike, and nothing supported.
 
     >>> import functools, palmette as pal
     >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
     >>> pal.evidence.maximise(functools.partial(pal.models.Contrasts, x), a=0.5, b=0.1)
-    Optimum(a=0.2847, b=0.006928, log_evidence=-22.2593, n_posteriors=14)
+    Optimum(a=0.2742, b=0.006393, log_evidence=-22.2664, n_posteriors=11)
     """
     members = Family(family, start, within, trellis)
     check_positive("tolerance", tolerance)

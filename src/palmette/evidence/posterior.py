@@ -49,7 +49,7 @@ def posterior(
     limits: dict[str, Any] = {"exact_leaves": most, "rng": generator, "progress": progress}
     if ranges and model.n_leaves > 2:
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
-            start: dict[str, Any] = {name: getattr(model, name) for name in ranges}
+            start: dict[str, Any] = dict(model.free_parameters)
             return cast(HierarchyMixture, average(model.with_parameters, within=ranges, **start))
         model = tuned(model, **limits)
     made: HierarchyPosterior | SampledPosterior = search.posterior(model, **limits, **options)

@@ -52,6 +52,11 @@ class Model:
     #: log p(data) if there were nothing to find, of the same data and with the same parameters; None if not known.
     log_evidence_without_structure: float | None = None
 
+    @property
+    def free_parameters(self) -> dict[str, float]:
+        """The positive parameters that `palmette.evidence` may choose, as they are now, by their names in the call."""
+        return {}
+
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
         self._n_leaves = check_leaf_count(n_leaves)
         self._labels = check_labels(labels, self._n_leaves)

@@ -61,7 +61,9 @@ class Contrasts(SplitModel):
     large and many small, which is what clusters are; for a → ∞ all hierarchies are alike.
 
     `points` is (n, d). Unless given, a = 1/2 and b is a tenth of the mean square of an entry of a contrast,
-    SSE(X) / ((n − 1) d), so that units do not matter; `palmette.evidence.posterior` finds better ones.
+    SSE(X) / ((n − 1) d), so that units do not matter. That is where to begin, and no more: no constants find groups and
+    leave noise alone. `palmette.evidence.posterior` is what to ask for support: it averages over both, or finds the
+    best pair.
 
     Columns that never vary say nothing and are left out. Columns that hang together count as if they did not, which
     makes the posterior too sure: `dimension="effective"` puts 1 / mean cos² in place of d, of the angles between any
@@ -154,6 +156,11 @@ class Contrasts(SplitModel):
         a, b = self._a, self._b
         constant = math.lgamma(a + d / 2) - math.lgamma(a) + a * math.log(b) - d / 2 * math.log(2 * math.pi)
         return [constant, a + d / 2, b]
+
+    @property
+    def free_parameters(self) -> dict[str, float]:
+        """a and b, as they are: unless given, where `palmette.evidence` does well to begin."""
+        return {"a": self._a, "b": self._b}
 
     @property
     def log_evidence_without_structure(self) -> float:  # type: ignore[override]

@@ -94,6 +94,11 @@ class DirichletProcess(ClusterModel):
         return -float(log_rising([self._concentration], self.n_leaves)[0, -1])
 
     @property
+    def free_parameters(self) -> dict[str, float]:
+        """The concentration, as it is."""
+        return {"concentration": self._concentration}
+
+    @property
     def log_evidence_without_structure(self) -> float:  # type: ignore[override]
         """log m(x) of all points: one cluster."""
         n = self.n_leaves

@@ -117,6 +117,11 @@ class NormalPairs(SplitModel):
         return gammas + 0.5 * np.log(k / (k + known)) - known / 2 * math.log(2 * math.pi)  # type: ignore[no-any-return]
 
     @property
+    def free_parameters(self) -> dict[str, float]:
+        """All but the mean, which may be negative, as they are."""
+        return {"pseudo_count": self._pseudo_count, "shape": self._shape, "rate": self._rate}
+
+    @property
     def log_evidence_without_structure(self) -> float:  # type: ignore[override]
         """log p(similarities) with one mean and one variance for all pairs."""
         known, total = len(self._listed), float(self._listed.sum())

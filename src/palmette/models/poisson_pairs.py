@@ -98,6 +98,11 @@ class PoissonPairs(SplitModel):
         return -self._log_factorials
 
     @property
+    def free_parameters(self) -> dict[str, float]:
+        """shape and rate, as they are."""
+        return {"shape": self._shape, "rate": self._rate}
+
+    @property
     def log_evidence_without_structure(self) -> float:  # type: ignore[override]
         """log p(counts) with one λ ~ Gamma(shape, rate) for all pairs."""
         shape, rate, total = self._shape, self._rate, float(self._listed.sum())

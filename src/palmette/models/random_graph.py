@@ -98,6 +98,11 @@ class HierarchicalRandomGraph(SplitModel):
         return np.concatenate([[a, a + b], begins, gammaln(a + i), gammaln(b + i), gammaln(a + b + i) + betaln(a, b)])
 
     @property
+    def free_parameters(self) -> dict[str, float]:
+        """a and b, as they are."""
+        return {"a": self._a, "b": self._b}
+
+    @property
     def log_evidence_without_structure(self) -> float:  # type: ignore[override]
         """log p(graph) with one p ~ Beta(a, b) for all pairs."""
         edges, known = float(self._listed.sum()), len(self._listed)

@@ -53,8 +53,13 @@ class PriorModel(HierarchyModel):
         return self.model.predictions
 
     @property
-    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+    def free_parameters(self) -> dict[str, float]:
         """Those of the model; the prior's own stays."""
+        return self.model.free_parameters
+
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Those of the model."""
         return self.model.parameter_ranges
 
     def with_parameters(self, **values: float) -> Self:
