@@ -158,8 +158,9 @@ def draw_chains() -> dict[str, Any]:
 def draw_worlds(data: datasets.PointData) -> Any:
     """The dendrogram of the page which_tree.md."""
     x = (data.points - data.points.mean(axis=0)) / data.points.std(axis=0)
-    model = temperature.at_perplexity(pal.models.SumOfSquares(x, labels=data.labels), 100)
-    return plot.dendrogram(pal.HierarchyPosterior(model), classes=data.classes).figure
+    return plot.dendrogram(
+        pal.evidence.posterior(pal.models.Contrasts(x, labels=data.labels)), classes=data.classes
+    ).figure
 
 
 def main() -> None:
