@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from palmette._parts import PartDispatcher
+from palmette._plain import IS_PLAIN, Plain
 
 __all__ = [
     "as_compiled",
@@ -50,6 +52,24 @@ _OPTIONS: dict[str, Any] = {
 }
 
 _ROOT = Path(__file__).parent
+
+
+class _Listener(event.Listener):  # type: ignore[misc]
+    """Hears of what is compiled, and not of what is read from disk."""
+
+    def __init__(self) -> None:
+        from palmette.progress import CompilationNotice  # here, so that no kernel is compiled anew if it is edited
+
+        self._notice = CompilationNotice()
+
+    def on_start(self, event: Any) -> None:
+        self._notice.look()
+
+    def on_end(self, event: Any) -> None:
+        self._notice.look()
+
+
+event.register("numba:compile", _Listener())
 _IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
@@ -91,6 +111,8 @@ def _modules(function: Any) -> tuple[str, ...]:
 
 def _compile(function: Callable[..., Any], name: str) -> Any:
     function.__name__ = function.__qualname__ = name
+    if IS_PLAIN:
+        return Plain(function)
     compiled = numba.njit(**_OPTIONS)(function)
     _cache_on_disk(compiled)
     return compiled
@@ -122,7 +144,9 @@ class _Part(PartDispatcher):
         return _callable(self)(*args, **named)
 
 
-def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bool = True) -> _Part:
+def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bool = True) -> Any:
+    if IS_PLAIN:
+        return Plain(function)
     # Without what Numba wraps around a function for calls from Python: as much work as a small function itself.
     more = {"nopython": True, "forceinline": forceinline, "no_cpython_wrapper": True}
     return _Part(function, targetoptions={**options, **more})
@@ -159,6 +183,8 @@ def as_compiled(function: Callable[..., Any]) -> Any:
 
     Out of line, each call would count references to the arrays it is given, which costs more than most scores do.
     """
+    if IS_PLAIN:
+        return function if isinstance(function, Plain) else Plain(function)
     if not isinstance(function, Dispatcher):
         return inline(function)
     if function.targetoptions.get("forceinline"):
@@ -196,7 +222,7 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
     process: what it calls in turn could change without our noticing.
     """
     filled = _fill(template, functions)
-    return _compile(filled, filled.__name__) if _all_ours(filled) else numba.njit(**_OPTIONS)(filled)
+    return _compile(filled, filled.__name__) if _all_ours(filled) or IS_PLAIN else numba.njit(**_OPTIONS)(filled)
 
 
 @functools.cache

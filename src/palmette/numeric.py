@@ -10,6 +10,7 @@ import numpy as np
 from numba.extending import intrinsic
 
 from palmette._jit import inline, reduction
+from palmette._plain import IS_PLAIN
 from palmette.octets import load, not_below, repeat, store
 
 __all__ = [
@@ -45,6 +46,10 @@ def _float_of_bits(typing_context: Any, bits: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(numba.types.float64))
 
     return numba.types.float64(numba.types.int64), codegen
+
+
+if IS_PLAIN:
+    globals().update(_float_of_bits=lambda bits: np.int64(bits).view(np.float64))
 
 
 @inline

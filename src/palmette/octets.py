@@ -15,6 +15,8 @@ from numba.core import types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
+from palmette._plain import IS_PLAIN, plain_octets
+
 __all__ = [
     "above",
     "add",
@@ -170,3 +172,7 @@ def above(typing_context: Any, x: Any, y: Any) -> Any:
 def not_below(typing_context: Any, x: Any, y: Any) -> Any:
     """Whether any number of x is larger than that of y, or NaN."""
     return _comparing(lambda builder, a, b: builder.fcmp_unordered(">", a, b), x, y)
+
+
+if IS_PLAIN:
+    globals().update(plain_octets())

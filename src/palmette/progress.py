@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Progress", "purpose"]
+__all__ = ["CompilationNotice", "Progress", "be_quiet", "purpose"]
 
 _PATIENCE = 1.0  # seconds before a bar appears at all
 _INTERVAL = 0.1
 
+_is_quiet = False
 _purpose: ContextVar[str] = ContextVar("purpose", default="")
 
 
@@ -24,6 +25,33 @@ def purpose(what: str) -> Iterator[None]:
         yield
     finally:
         _purpose.reset(before)
+
+
+def be_quiet(quiet: bool) -> None:
+    """Say nothing of compilations from now on, or say it again."""
+    global _is_quiet
+    _is_quiet = quiet
+
+
+class CompilationNotice:
+    """Says once, on a terminal, that something is being compiled, if that takes longer than a person likes to wait."""
+
+    text = "compiling, once: this takes up to a minute now, and nothing the next time"
+
+    def __init__(self) -> None:
+        self._begin: float | None = None
+        self._said = False
+
+    def look(self) -> None:
+        """To be called whenever a compilation begins or ends."""
+        if self._said:
+            return
+        now = time.monotonic()
+        self._begin = now if self._begin is None else self._begin
+        if now - self._begin > _PATIENCE and sys.stderr.isatty() and not _is_quiet:
+            self._said = True
+            sys.stderr.write(f"{self.text}\n")
+            sys.stderr.flush()
 
 
 class Progress:

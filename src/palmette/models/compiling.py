@@ -13,6 +13,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
 from palmette._jit import as_compiled
+from palmette._plain import IS_PLAIN
 
 __all__ = ["check_compiles"]
 
@@ -33,6 +34,8 @@ def check_compiles(function: Any, clusters: Sequence[Any], args: Sequence[Any]) 
     plain: Any = getattr(function, "py_func", function)
     name = f"the split function {plain.__name__}"
     _check_parameters(name, plain, len(args))
+    if IS_PLAIN:
+        return
     part, given = as_compiled(function), tuple(numba.typeof(value) for value in (*clusters, *args))
     try:
         part.compile(given)

@@ -21,6 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from palmette._jit import inline
+from palmette._plain import IS_PLAIN
 from palmette.numeric import exponential, logarithm, one_minus_exponential
 from palmette.recursions.subsets import TILE
 
@@ -43,6 +44,10 @@ def _room(typing_context: Any) -> Any:
 def stack_tile():
     """An array of `TILE` numbers, not yet filled, for as long as the kernel that it is asked for in is running."""
     return numba.carray(_room(), (TILE,))
+
+
+if IS_PLAIN:  # there is no stack to ask
+    stack_tile = inline(lambda: np.empty(TILE))
 
 
 @inline

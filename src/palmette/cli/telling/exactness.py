@@ -8,12 +8,14 @@ import click
 
 import palmette as pal
 from palmette.array_types import Floats
+from palmette.progress import be_quiet
 
 __all__ = ["infer_hierarchies", "infer_partitions", "note", "progress"]
 
 
 def progress(quiet: bool) -> bool | None:
-    """A bar if stderr is a terminal, none if all is to be quiet."""
+    """A bar if stderr is a terminal, none if all is to be quiet; nor a word on compilations then."""
+    be_quiet(quiet)
     return False if quiet else None
 
 
