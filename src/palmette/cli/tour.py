@@ -10,13 +10,13 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from palmette import datasets, report, search, simulate
+from palmette import datasets, evidence, report, search, similarity, simulate
 from palmette.array_types import Floats
 from palmette.cli.telling.files import with_support
 from palmette.cli.telling.text import bar, dendrogram
 from palmette.hierarchy import Hierarchy
 from palmette.interop import hierarchy_to_svg
-from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
+from palmette.models import Contrasts, CorrelationClusters, Dasgupta, Ginkgo
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.whole_files import write_whole
 
@@ -31,6 +31,7 @@ def main(folder: Path | str = ".") -> None:
     """Print the tour, and write a picture and a report to `folder`."""
     begin = time.perf_counter()
     _say("palmette: not one hierarchy, but how probable every cluster and every alternative is.")
+    _show_evidence()
     data = datasets.load_numerals()
     post = HierarchyPosterior(Dasgupta(data.similarity, beta=_BETA, labels=data.labels))
     _introduce(data, post)
@@ -52,14 +53,29 @@ def main(folder: Path | str = ".") -> None:
     print(f"\nThat took {time.perf_counter() - begin:.0f} seconds. The first run compiles; the next one is quick.")
 
 
+def _show_evidence() -> None:
+    _head("Which clusters can be trusted, with nothing to choose?")
+    worlds = datasets.load_worlds()
+    _say(
+        f"Twelve worlds by {', '.join(worlds.variables)}. The model is a likelihood, contrasts of points, and its two "
+        "parameters are averaged over."
+    )
+    _say("The first numbers need compiling, which takes a while …")
+    post = evidence.posterior(Contrasts(similarity.standardised(worlds.points), labels=worlds.labels))
+    _say(f"{evidence.compare(post)} The clusters above one half:")
+    print()
+    for row in post.cluster_probabilities(0.5):
+        print(f"  {row.probability:.3f}  {bar(row.probability)}  {_set(row.members)}")
+
+
 def _introduce(data: datasets.SimilarityData, post: HierarchyPosterior) -> None:
     _head("The data")
     _say(f"Twelve leaves: {', '.join(data.labels)}.")
     _say(
         "Two languages are similar if their words for one to ten look alike (edit distance). The model is Dasgupta's "
-        f"cost with β = {_BETA:g}: similar leaves should part late, in small clusters."
+        f"cost with β = {_BETA:g}: similar leaves should part late, in small clusters. How sure a cost is depends on β, "
+        "which is a choice."
     )
-    _say("The first numbers need compiling, which takes a few seconds …")
     _head("All hierarchies at once")
     print(f"  number of hierarchies            {post.count:,}")
     print(f"  log Z (sum over all of them)     {post.log_partition:.4f}")
