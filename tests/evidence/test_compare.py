@@ -26,6 +26,7 @@ from palmette.models import (
     with_prior,
 )
 from palmette.posterior import HierarchyMixture
+from palmette.sampling import sample_hierarchies
 
 RNG = np.random.default_rng(0)
 GROUPS = np.concatenate([RNG.normal(c, 0.2, (3, 2)) for c in ([0, 0], [5, 0], [2.5, 6])])
@@ -166,3 +167,12 @@ def test_models_that_do_not_say_are_named():
             return -1.0
 
     assert Other(GROUPS).log_evidence_without_structure is None
+
+
+def test_a_sampled_posterior_is_compared_with_an_error():
+    model = Contrasts(np.random.default_rng(0).normal(size=(9, 2)))
+    sampled = sample_hierarchies(model, seconds=None, sweeps=20)
+    found, exact = compare(sampled), compare(HierarchyPosterior(model))
+    assert 0.0 < found.standard_error < 1.0
+    assert abs(found.log_bayes_factor - exact.log_bayes_factor) < 5 * found.standard_error
+    assert "±" in str(found)

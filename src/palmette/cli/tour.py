@@ -73,8 +73,8 @@ def _introduce(data: datasets.SimilarityData, post: HierarchyPosterior) -> None:
     _say(f"Twelve leaves: {', '.join(data.labels)}.")
     _say(
         "Two languages are similar if their words for one to ten look alike (edit distance). The model is Dasgupta's "
-        f"cost with β = {_BETA:g}: similar leaves should part late, in small clusters. How sure a cost is depends on β, "
-        "which is a choice."
+        f"cost with β = {_BETA:g}: similar leaves should part late, in small clusters. How sure a cost is depends on "
+        "β, which is a choice."
     )
     _head("All hierarchies at once")
     print(f"  number of hierarchies            {post.count:,}")

@@ -9,11 +9,12 @@ from typing import Any, Literal
 from palmette.evidence.family import Family
 from palmette.evidence.maximise import Optimum, best_without_structure
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
+from palmette.sampling import SampledPosterior
 
 __all__ = ["Comparison", "Strength", "compare"]
 
 Strength = Literal["none", "positive", "strong", "very strong"]
-Compared = HierarchyPosterior | HierarchyMixture | PartitionPosterior | PartitionMixture | Optimum
+Compared = HierarchyPosterior | HierarchyMixture | PartitionPosterior | PartitionMixture | Optimum | SampledPosterior
 
 _TOLERANCE = 0.02  # nats
 _FROM: dict[Strength, float] = {"very strong": 5.0, "strong": 3.0, "positive": 1.0}
@@ -39,6 +40,8 @@ class Comparison:
     """Whether some of the model was left out, so that its evidence, and the Bayes factor, is a lower bound."""
     at_best: bool = False
     """Whether the opponent has the parameters that are best for it."""
+    standard_error: float = 0.0
+    """Of the log evidence of the model, and so of the log Bayes factor, if it is an estimate."""
 
     @property
     def log_bayes_factor(self) -> float:
@@ -67,6 +70,7 @@ class Comparison:
         else:
             head = f"These data {_WORDS[self.strength]} {some if self.prefers_structure else none}"
         number = f"{self.log_bayes_factor:+.2f}".replace("-", "−")
+        number += f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
         best = f", {none} at its best" if self.at_best else ""
         return f"{head}: log Bayes factor {'at least ' if self.is_bound else ''}{number}{best}."
 
@@ -81,7 +85,8 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
     over the same values with the same prior, which is the one to ask. A *posterior*: both with the parameters of its
     model, to be taken if they were fixed before the data were seen; if they are those of `tuned`, say `at_best`, and
     the opponent has the best of its `parameter_ranges` too. An *optimum* from `maximise`: each at its own best, which
-    flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they never lose.
+    flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they never lose. Of a
+    *sampled* posterior the evidence is an estimate, by annealing, which takes up to half a minute.
 
     >>> import palmette as pal
     >>> path = [[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 1, 0]]
@@ -90,15 +95,24 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
     """
     if not isinstance(found, Compared):
         raise TypeError(f"expected a posterior, a mixture from average or an optimum from maximise, not {found!r}")
-    without = found.log_evidence_without_structure
+    without = (found.model if isinstance(found, SampledPosterior) else found).log_evidence_without_structure
     if without is None:
         raise TypeError(f"{type(found.model).__name__} does not say how probable data without structure are")
     if isinstance(found, Optimum):
         return Comparison(found.log_evidence, without, found.model.clusterings, at_best=True)
     if at_best:
         without = max(without, _best_without_structure(found.model))
+    if isinstance(found, SampledPosterior):
+        return _estimated(found, without, at_best)
     is_bound = not found.is_exact or bool(found.conditions)
     return Comparison(found.log_evidence, without, found.model.clusterings, is_bound, at_best)
+
+
+def _estimated(found: SampledPosterior, without: float, at_best: bool) -> Comparison:
+    log_z, offset = found.log_partition, found.model.log_evidence_offset
+    assert offset is not None  # models with an opponent are likelihoods
+    is_bound = bool(found.conditions)
+    return Comparison(float(log_z) + offset, without, "hierarchies", is_bound, at_best, log_z.standard_error)
 
 
 def _best_without_structure(model: Any) -> float:

@@ -78,7 +78,11 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     if isinstance(posterior, pal.sampling.SampledPosterior):
         if options["coverage"]:
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
-        told = (problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}.")
+        told = [problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}."]
+        if not chosen.is_cost and options["sweeps"] is None:  # else how long it takes is not to depend on a clock
+            estimated = _compared(posterior)
+            extra["structure"] = _told(estimated)
+            told.insert(0, str(estimated))
         SampledAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, told)
         return
     if not (posterior.is_exact or options["coverage"]):
@@ -86,7 +90,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     missed = _missed(posterior, options) if options["coverage"] else None
     extra["missed"] = None if missed is None else vars(missed)
     compared = None if chosen.is_cost else _compared(posterior)
-    extra["structure"] = compared and {**asdict(compared), "log_bayes_factor": compared.log_bayes_factor}
+    extra["structure"] = compared and _told(compared)
     lines = _lines(problem, posterior, words, missed, compared)
     HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
 
@@ -95,6 +99,10 @@ def _compared(posterior: Any) -> pal.evidence.Comparison:
     # Parameters that were averaged over are so on both sides; else each has the best.
     is_mixture = isinstance(posterior, pal.posterior.HierarchyMixture)
     return pal.evidence.compare(posterior, at_best=not is_mixture and bool(posterior.model.parameter_ranges))
+
+
+def _told(compared: pal.evidence.Comparison) -> dict[str, Any]:
+    return {**asdict(compared), "log_bayes_factor": compared.log_bayes_factor}
 
 
 def _missed(posterior: Any, options: dict[str, Any]) -> pal.Estimate:
