@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "command_line.md"
@@ -48,3 +49,18 @@ def test_the_page_names_every_entry_of_the_results(run):
         assert (code, err) == (0, "")
         missing = [name for name in json.loads(out) if f"`{name}`" not in schema]
         assert missing == [], words
+
+
+def test_the_command_of_the_page_for_genomics_gives_what_the_page_says(run, folder):
+    page = PAGE.with_name("for_genomics.md").read_text(encoding="utf-8")
+    blocks, names = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL), {}
+    exec(blocks[0] + blocks[1].replace("print", "str"), names)
+    table = pd.DataFrame(names["expression"], index=names["labels"]).add_prefix("gene")
+    table.insert(0, "subtype", [label.rstrip("1234") for label in names["labels"]])
+    table.to_csv(folder / "matrix.csv", index_label="sample")
+    command = re.search(r"^    palmette (hierarchies matrix\.csv .*)$", page, re.MULTILINE)[1]
+    code, out, err = run(*shlex.split(command), "--json", "--quiet")
+    assert (code, err) == (0, "")
+    found = {tuple(row["members"]): row["probability"] for row in json.loads(out)["clusters"]}
+    for members in names["subtypes"].values():
+        assert found[tuple(members)] == pytest.approx(names["post"].cluster_probability(members), abs=1e-3)
