@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 
 import numpy as np
 import pytest
 from cases import cases
+from coalescent_oracle import sites_log_likelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, hierarchies_over, members
@@ -144,3 +146,44 @@ def test_what_is_no_prior_is_named():
         pal.temperature.at_perplexity(with_prior(Dasgupta(np.ones((4, 4))), "yule"), 2.0)
     with pytest.raises(TypeError, match="gives no probability"):
         _ = HierarchyPosterior(with_prior(Dasgupta(np.ones((4, 4))), "yule")).log_evidence
+
+
+def rankings(hierarchy):
+    """The orders in which the clusters of a hierarchy can come about, each child before its parent."""
+    n = hierarchy.n_leaves
+    inner = range(n, hierarchy.n_nodes)
+    for order in itertools.permutations(inner):
+        place = {node: i for i, node in enumerate(order)}
+        if all(place[node] < place[int(hierarchy.parents[node])] for node in inner if hierarchy.parents[node] >= 0):
+            yield order
+
+
+def one_site(hierarchy, order, states, rate, law, nodes):
+    """The probability of one site on a ranked hierarchy, over the durations of Kingman's coalescent by quadrature."""
+    n = hierarchy.n_leaves
+    t, w = np.polynomial.laguerre.laggauss(nodes)
+    number = {leaf: leaf for leaf in range(n)} | {node: n + i for i, node in enumerate(order)}
+    merges = np.array([[number[int(child)] for child in hierarchy.children[node - n]] for node in order])
+    total = 0.0
+    for at in itertools.product(range(nodes), repeat=n - 1):
+        durations = [t[i] / math.comb(n - event, 2) for event, i in enumerate(at)]
+        history = Hierarchy.from_merges(merges, heights=np.cumsum(durations).tolist())
+        log_p = sites_log_likelihood(states[:, None], history, np.array([rate]), [law])
+        total += math.prod(w[i] for i in at) * math.exp(log_p)
+    return total
+
+
+@pytest.mark.parametrize("states", [[0, 0, 1, 1], [0, 1, 0, 0]])
+def test_the_yule_prior_is_the_coalescent_without_its_times(states):
+    """Of one site the evidence of the coalescent is known: Dirichlet-multinomial with α = 2 λ."""
+    n, rate, law = len(states), 0.4, np.array([0.7, 0.3])
+    model = with_prior(Uniform(n), "yule")
+    total = 0.0
+    for hierarchy, _ in HierarchyPosterior(Uniform(n)).best(15):
+        orders = list(rankings(hierarchy))
+        mean = np.mean([one_site(hierarchy, order, np.array(states), rate, law, 6) for order in orders])
+        total += math.exp(model.log_prior(hierarchy)) * mean
+    alpha, counts = 2 * rate * law, np.bincount(states, minlength=2)
+    terms = [math.lgamma(a + c) - math.lgamma(a) for a, c in zip(alpha, counts, strict=True)]
+    expected = math.lgamma(2 * rate) - math.lgamma(2 * rate + n) + sum(terms)
+    assert math.log(total) == pytest.approx(expected, abs=2e-4)
