@@ -14,7 +14,8 @@ from palmette.models import BetaSplitting, Contrasts, HierarchicalRandomGraph, N
 A, B = 0.6, 0.3
 # Ten bins with nine degrees of freedom: every hierarchy has as many clusters as probabilities add up to. Of twenty runs
 # of a calibrated model one lies above the 95 % point; of graphs, over 24 seeds, their levels were uniform (p = 0.37 by
-# Kolmogorov and Smirnov). What is not calibrated is far beyond the other point.
+# Kolmogorov and Smirnov). The seed was chosen: with 2,000 graphs, seeds 8 to 11 give 18.1, 6.8, 11.5 and 24.0, and the
+# point is 16.9. What is not calibrated is far beyond the other point.
 USUAL, MOST = stats.chi2(9).ppf([0.95, 0.999])
 KINDS = {
     "contrasts": (

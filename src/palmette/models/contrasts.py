@@ -61,9 +61,9 @@ class Contrasts(SplitModel):
     large and many small, which is what clusters are; for a → ∞ all hierarchies are alike.
 
     `points` is (n, d). Unless given, a = 1/2 and b is a tenth of the mean square of an entry of a contrast,
-    SSE(X) / ((n − 1) d), so that units do not matter. That is where to begin, and no more: no constants find groups and
-    leave noise alone. `palmette.evidence.posterior` is what to ask for support: it averages over both, or finds the
-    best pair.
+    SSE(X) / ((n − 1) d), so that units do not matter. That is where to begin, and no more: of the constants tried,
+    none find groups and leave noise alone. `palmette.evidence.posterior` is what to ask for support: it averages over
+    both, or finds the best pair.
 
     Columns that never vary say nothing and are left out. Columns that hang together count as if they did not, which
     makes the posterior too sure: `dimension="effective"` puts 1 / mean cos² in place of d, of the angles between any
