@@ -118,7 +118,7 @@ COMMANDS = {
     "no trees": (("trees", "worlds.csv"), "worlds.csv, line"),
     "a broken tree": (("trees", "broken.nwk"), "line 2, column"),
     "trees with other leaves": (("trees", "other.nwk"), "other"),
-    "a tree with three parts": (("trees", "three.nwk"), "not binary"),
+    "a tree with three parts": (("trees", "three.nwk"), "has no root"),
     "everything burnt in": (("trees", "posterior.nex", "--burn-in", "200"), "none is left"),
     "no classes": (("trees", "posterior.nex", "--classes", "worlds.csv"), "no class for the leaf 'English'"),
     "jets in a strange format": (("jets", "simulate", "1", "jets.root"), "jets.root"),

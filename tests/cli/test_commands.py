@@ -485,3 +485,32 @@ def test_unrooted_trees_need_a_word_about_their_root(run, as_json, folder):
         assert sorted(sorted(row["members"]) for row in one) == sorted(sorted(row["members"]) for row in two)
     assert run("trees", "two.nwk", "--rooted")[0] == 0
     assert run("trees", "two.nwk", "--rooted", "--midpoint")[0] == 2
+
+
+def test_gaps_are_filled_and_rows_placed(run, as_json, folder):
+    worlds = pal.datasets.load_worlds()
+    code, out, _ = run("coalescent", "gaps.csv", "--class", "kind", "--particles", 400, "--impute", "filled.csv")
+    assert code == 0
+    rows = rows_of(folder / "filled.csv")
+    assert f"{len(rows)} gaps are filled in filled.csv" in out
+    misses = []
+    for row in rows:
+        truth = worlds.points[worlds.labels.index(row["label"]), worlds.variables.index(row["column"])]
+        misses.append(abs(float(row["value"]) - truth) / float(row["spread"]))
+    assert np.median(misses) < 2  # in the units of the file
+    twin = ["name," + ",".join(worlds.variables), "Twin," + ",".join(map(str, worlds.points[0] * 1.001)), ""]
+    (folder / "new.csv").write_text("\n".join(twin), encoding="utf-8")
+    found = as_json("coalescent", "worlds.csv", "--class", "kind", "--particles", 400, "--place", "new.csv")["placed"]
+    assert found[0]["label"] == "Twin"
+    assert worlds.labels[0] in found[0]["joins"]
+    (folder / "sites.csv").write_text("name,x,y\na,red,1\nb,red,\nc,blue,2\nd,blue,2\n", encoding="utf-8")
+    (folder / "more.csv").write_text("name,x,y\ne,red,1\n", encoding="utf-8")
+    words = ("coalescent", "sites.csv", "--process", "sites", "--rate", 0.3, "--particles", 400)
+    placed = as_json(*words, "--place", "more.csv", "--impute", "states.json")["placed"]
+    assert "a" in placed[0]["joins"]
+    gap = json.loads((folder / "states.json").read_text(encoding="utf-8"))[0]
+    assert (gap["label"], gap["column"], gap["value"]) == ("b", "y", "1")
+    (folder / "odd.csv").write_text("name,x,y\ne,green,1\n", encoding="utf-8")
+    assert "'green' does not occur" in run(*words, "--place", "odd.csv")[2]
+    (folder / "short.csv").write_text("name,x\ne,red\n", encoding="utf-8")
+    assert "has no column 'y'" in run(*words, "--place", "short.csv")[2]

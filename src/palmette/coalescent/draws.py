@@ -163,6 +163,12 @@ class CoalescentDraws(Draws):
         chosen = np.random.default_rng(rng).choice(len(self), size, p=self.weights)
         return [self[int(i)] for i in chosen]
 
+    def resampled(self, size: int, rng: np.random.Generator | int | None = None) -> CoalescentDraws:
+        """`size` of the histories, drawn by weight, with repetition, and of equal weight: fewer, for what is costly."""
+        chosen = np.sort(np.random.default_rng(rng).choice(len(self), size, p=self.weights))
+        known = self.log_evidence, self.n_effective, self.labels, self.runs[chosen], self.founders[chosen], self.process
+        return CoalescentDraws(self.children[chosen], self.ages[chosen], np.zeros(size), *known)
+
     def expectation(self, values: npt.ArrayLike) -> Any:
         """Σ weight · value, for one value or array per history."""
         given = np.asarray(values, dtype=np.float64)

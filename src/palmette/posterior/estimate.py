@@ -28,6 +28,8 @@ class Estimate:
         return float(self.value)
 
     def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
         text = format(float(self.value), spec)
         match self.kind:
             case "exact":

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,8 +23,10 @@ from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import note, progress
-from palmette.cli.telling.files import Files, with_support
+from palmette.cli.telling.files import Files, check_file, with_support, write_rows
+from palmette.cli.telling.gaps import IMPUTED, Units, filled, placed
 from palmette.cli.telling.results import with_errors
+from palmette.cli.telling.text import cluster_text
 
 __all__ = ["coalescent"]
 
@@ -83,8 +86,12 @@ _particle_options = stack(
 @input_options
 @standardise_option
 @_particle_options
+@click.option(
+    "--impute", metavar="FILE", help="Every gap with what fills it, and how sure: .csv, .tsv, .json, .parquet."
+)
+@click.option("--place", metavar="FILE", help="A table of further rows with the same columns: where they join.")
 @output_options("newick", "table", "nexus", "plot", "report")
-def coalescent(file: str, as_json: bool, **options: Any) -> None:
+def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, **options: Any) -> None:
     """Hierarchies with times for the rows of FILE (.csv, .tsv, .parquet; - reads standard input), gaps included.
 
     Rows are lineages that go back in time and meet, two at a time (Kingman's coalescent), while their values drift by
@@ -101,9 +108,12 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     palmette coalescent gaps.csv --class kind --particles 20000 --newick best.nwk --nexus draws.nex
     palmette coalescent gaps.csv --class kind --plot history.svg --json
     palmette coalescent letters.csv --class family --process sites
+    palmette coalescent gaps.csv --class kind --impute filled.csv
     """
     check_answers(options)
     files = Files.of(options, file)
+    if impute is not None:
+        check_file("impute", impute)
     sites = options["process"] == "sites"
     if sites and options["leaf_variance"]:
         raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
@@ -120,8 +130,23 @@ def coalescent(file: str, as_json: bool, **options: Any) -> None:
     lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]
     if not draws.verdict.usable:
         note("the particles have collapsed, so that no probability is to be relied on.", options["quiet"])
-    answers = _HistoryAnswers(draws, problem.leaves, files, options)
-    answers.tell("coalescent", file, as_json, _found(process, draws, options), lines)
+    found = _found(process, draws, options)
+    if impute is not None or place is not None:
+        points = problem.points(missing=True)
+        units = Units(problem.leaves, points, sites)
+        if impute is not None:
+            gaps = filled(points, draws, process, units, options["seed"])
+            write_rows(Path(impute), IMPUTED, gaps)
+            lines.append(f"{len(gaps):,} gaps are filled in {impute}.")
+        if place is not None:
+            found["placed"] = placed(place, points, draws, process, units, options["seed"])
+            lines += [_joining(row) for row in found["placed"]]
+    _HistoryAnswers(draws, problem.leaves, files, options).tell("coalescent", file, as_json, found, lines)
+
+
+def _joining(row: dict[str, Any]) -> str:
+    where = cluster_text(row["joins"], 50)
+    return f"{row['label']} joins {where} with probability {row['probability']:.2f}, at the age {row['age']:.3g}."
 
 
 class _HistoryAnswers(HierarchyAnswers):

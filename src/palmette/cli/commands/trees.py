@@ -50,7 +50,7 @@ def trees(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     palmette trees posterior.nex
     palmette trees posterior.nex --burn-in 0.1 --newick map.nwk --table clusters.csv --report trees.html
     palmette trees posterior.nex --closed --threshold 0.8 --json
-    palmette trees run1.nex run2.nex --burn-in 0.25 --thin 10
+    palmette trees posterior.nex --burn-in 0.25 --thin 2 --plot best.svg
     palmette trees posterior.nex --outgroup Welsh
     """
     check_answers(options)

@@ -16,10 +16,10 @@ import palmette as pal
 from palmette._extras import require
 from palmette.whole_files import whole_file, write_whole
 
-__all__ = ["Files", "with_support"]
+__all__ = ["Files", "check_file", "with_support", "write_rows"]
 
 _ENDINGS = {
-    **dict.fromkeys(("table", "membership"), (".csv", ".tsv", ".json", ".parquet")),
+    **dict.fromkeys(("table", "membership", "impute"), (".csv", ".tsv", ".json", ".parquet")),
     "plot": (".png", ".svg", ".pdf"),
     "report": (".html", ".htm"),
 }
@@ -40,7 +40,7 @@ class Files:
         seen: dict[Path, str] = {}
         for kind, name in vars(self).items():
             if name is not None:
-                path = _checked(kind, name)
+                path = check_file(kind, name)
                 if path in seen:
                     raise ValueError(f"--{seen[path]} and --{kind} are both {name}; give two files")
                 seen[path] = kind
@@ -71,13 +71,13 @@ class Files:
     def write_table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Rows of clusters; members are joined by "; " in text, and a list in JSON and Parquet."""
         if self.table is not None:
-            _write_rows(Path(self.table), columns, rows)
+            write_rows(Path(self.table), columns, rows)
 
     def write_membership(self, partition: pal.Partition) -> None:
         """One row per leaf; clusters are counted from 1."""
         if self.membership is not None:
             rows = zip(partition.labels, (partition.membership + 1).tolist(), strict=True)
-            _write_rows(Path(self.membership), ("label", "cluster"), rows)
+            write_rows(Path(self.membership), ("label", "cluster"), rows)
 
     def write_plot(self, draw: Callable[[], Any]) -> None:
         """What a function of `palmette.plot` returns, if it is wanted: Axes, or a Figure."""
@@ -101,7 +101,8 @@ def with_support(hierarchy: pal.Hierarchy, posterior: pal.HierarchyPosterior | p
     return pal.Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, branch_lengths=lengths, support=support)
 
 
-def _checked(kind: str, name: str) -> Path:
+def check_file(kind: str, name: str) -> Path:
+    """The place of a file of this kind; refused if its ending is not known, or nothing can be written there."""
     path = Path(name)
     endings = _ENDINGS.get(kind)
     if endings is not None and path.suffix.lower() not in endings:
@@ -118,12 +119,13 @@ def _checked(kind: str, name: str) -> Path:
     return path.resolve()
 
 
-def _write_rows(target: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def write_rows(target: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table, as the ending of the name says."""
     with whole_file(target) as path:
-        _write_rows_to(path, target.suffix.lower(), columns, rows)
+        _rows_to(path, target.suffix.lower(), columns, rows)
 
 
-def _write_rows_to(path: Path, ending: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _rows_to(path: Path, ending: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     if ending == ".json":
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         path.write_text(json.dumps(records, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
