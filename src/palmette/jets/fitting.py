@@ -24,7 +24,7 @@ from palmette.evidence.climbing import climb
 from palmette.jets._cut import upper_end
 from palmette.jets._sample import Sample, listed, usable
 from palmette.jets.files import batches
-from palmette.jets.ragged import Jets
+from palmette.jets.ragged import Jets, joined
 from palmette.models.particles import check_positive
 from palmette.progress import Progress
 
@@ -119,7 +119,7 @@ def fit_shower(
         names.append("root_rate")
     elif root_rate is not None:
         fixed["root_rate"] = check_positive("root_rate", root_rate)
-    used, leaves, left_out = usable(Jets.concatenate(batches(jets, by)), min_leaves, max_leaves)
+    used, leaves, left_out = usable(joined(list(batches(jets, by))), min_leaves, max_leaves)
     sample = _possible(Sample(used, leaves, cut, threads), impossible, left_out)
     asked = _Passes(sample, progress)
     try:
