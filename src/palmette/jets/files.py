@@ -181,5 +181,5 @@ def _named(file: Path) -> Iterator[None]:
         yield
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
         raise ValueError(
-            f"{file} cannot be read: {error}; expected a table of numbers such as E, px, py, pz, and ids of one kind"
+            f"{file} cannot be read: {error}; expected a table with numbers, such as E, px, py, pz, and ids of one kind"
         ) from None
