@@ -73,6 +73,16 @@ def test_larger_jets_are_sampled_and_said_to_be(tmp_path):
     assert json.loads(invoke("jets", "infer", path, tmp_path / "run", *limits, "--json")[1])["sampled"] == 2
 
 
+def test_files_of_w_jets_are_scored_with_the_rate_of_their_root(tmp_path):
+    path = tmp_path / "jets.parquet"
+    jets = pal.simulate.ginkgo(5, preset="w", max_leaves=8, rng=0)
+    pal.jets.write(jets, path)
+    assert invoke("jets", "infer", path, tmp_path / "run", "--quiet")[0] == 0
+    found = pal.batch.Results(tmp_path / "run").table()["log_partition"].to_pylist()
+    assert found == pal.jets.infer(jets, rate=1.5, root_rate=3.0, t_cut=16.0)["log_partition"].to_pylist()
+    assert found != pal.jets.infer(jets, rate=1.5, t_cut=16.0)["log_partition"].to_pylist()
+
+
 def test_errors_are_counted_by_kind(tmp_path):
     rows = ["jet,E,px,py,pz", "0,5,3,0,0", "0,5,-3,0,0", "1,5,nan,0,0", "2,5,9,0,0", "3,nan,0,0,0"]
     (tmp_path / "jets.csv").write_text("\n".join(rows) + "\n")

@@ -45,7 +45,7 @@ _seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_de
 _law_options = stack(
     click.option("--rate", type=float, help="λ of the splits; a simulated file knows it."),
     click.option("--t-cut", type=float, help="Mass² at which showers stop; a simulated file knows it."),
-    click.option("--root-rate", type=float, help="λ of the first split, if it is another (symmetric only)."),
+    click.option("--root-rate", type=float, help="λ of the first split, if it is another; a simulated file knows it."),
     click.option(
         "--likelihood",
         type=click.Choice(["ordered", "symmetric", "density", "literal"]),
@@ -210,20 +210,17 @@ def _run(path: Path, folder: Path | None, **options: Any) -> Any:
         raise click.UsageError("give --workers or --dask, not both")
     options["by"] = options["by"] or None
     given = {name: options.pop(name) for name in ("rate", "t_cut", "root_rate")}
-    law = _law_of(path, options["by"], options["likelihood"])
+    law = _law_of(path, options["by"])
     law |= {name: value for name, value in given.items() if value is not None}
     if "rate" not in law:
         raise click.UsageError(f"{path} does not say which law its jets follow; give --rate (and --t-cut)")
     return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
 
 
-def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, Any]:
+def _law_of(path: Path, by: Any) -> dict[str, Any]:
     # What a simulated file says of itself.
     first = next(stream(path, 1, by=by), None)
-    law = dict((first.law if first is not None else None) or {})
-    if likelihood not in ("symmetric", "density"):
-        law.pop("root_rate", None)
-    return law
+    return dict((first.law if first is not None else None) or {})
 
 
 def _counts(results: Results) -> dict[str, Any]:
