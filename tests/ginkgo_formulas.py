@@ -13,6 +13,7 @@ def g_ordered(T, t, rate, t_cut):
 
 
 def ordered(t_parent, left, right, rate, root_rate, t_cut, is_root):
+    rate = root_rate if is_root else rate
     if t_parent < t_cut:
         return -math.inf
     t_left, t_right = (0.0 if is_leaf else t for t, is_leaf in (left, right))
@@ -47,6 +48,7 @@ def symmetric(t_parent, left, right, rate, root_rate, t_cut, is_root):
 
 
 def literal(t_parent, left, right, rate, root_rate, t_cut, is_root):
+    rate = root_rate if is_root else rate
     if t_parent == 0:
         return -math.inf
     K = -math.log(1 - math.exp(-rate))

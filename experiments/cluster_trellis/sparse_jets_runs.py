@@ -69,7 +69,7 @@ def event(jet: pal.simulate.Jet, law: dict[str, float], rng: np.random.Generator
 def simulate(n_test: int, n_train: int, leaves: int, preset: str = "qcd", seed: int = 0) -> Jets:
     """All of one simulation, so that no jet is in both."""
     jets = pal.simulate.ginkgo(n_test + n_train, preset=preset, min_leaves=leaves, max_leaves=leaves, rng=seed)
-    law = {"rate": jets.rate, "t_cut": jets.t_cut}
+    law = jets.law
     rng = np.random.default_rng(seed)
     events = [event(jet, law, rng) for jet in jets]
     return Jets(events[:n_test], events[n_test:], law)
@@ -143,7 +143,7 @@ class Gaps:
 def table1(n_jets: int, preset: str, seed: int) -> Gaps:
     """Exact MAP, beam search and greedy on jets of all sizes that the paper takes."""
     jets = pal.simulate.ginkgo(n_jets, preset=preset, min_leaves=5, max_leaves=10, rng=seed)
-    given = [pal.models.Ginkgo(jet.momenta, rate=jets.rate, t_cut=jets.t_cut) for jet in jets]
+    given = [pal.models.Ginkgo(jet.momenta, **jets.law) for jet in jets]
     exact = np.array([best_on(model, None) for model in given])
     beam = np.array([pal.search.beam(model).log_potential for model in given])
     greedy = np.array([pal.search.greedy(model).log_potential for model in given])

@@ -26,7 +26,7 @@ PRINTED = {("MAP", "beam"): (0.4, 0.5), ("MAP", "greedy"): (1.5, 1.1), ("beam", 
 def infer(count: int, seed: int) -> tuple[Any, float]:
     """The table of all jets, and the seconds it took after everything was compiled."""
     jets = pal.simulate.ginkgo(count, min_leaves=5, max_leaves=10, rng=seed)
-    law = {"rate": jets.rate, "t_cut": jets.t_cut, "searches": ["greedy", "beam"]}
+    law = {**jets.law, "searches": ["greedy", "beam"]}
     pal.jets.infer(jets[:10], **law)
     started = time.perf_counter()
     table = pal.jets.infer(pal.jets.Jets(jets.momenta, jets.offsets), **law)

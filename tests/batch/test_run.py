@@ -62,14 +62,14 @@ def assert_whole(results):
     assert table["square"].to_pylist() == [x * x for x in range(100)]
     assert results.is_complete
     assert len(results) == 100
-    assert not list(results.folder.glob("*.new"))
+    assert not list(results.folder.glob(".part-*"))
 
 
 def test_one_part_for_each_chunk_and_a_manifest(tmp_path):
     results = batch.run(square, CHUNKS, tmp_path / "run", settings={"a": 1})
     assert_whole(results)
     assert [part.name for part in results.parts] == [f"part-{k:06d}.parquet" for k in range(10)]
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    manifest = json.loads((tmp_path / "run" / "_manifest.json").read_text())
     assert manifest["settings"]["a"] == 1
     assert [part["rows"] for part in manifest["parts"]] == [10] * 10
     assert sum(table.num_rows for table in results) == 100
@@ -104,7 +104,7 @@ def test_a_stopped_run_goes_on_where_it_stopped(tmp_path):
         batch.run(first, CHUNKS, tmp_path / "run")
     assert first.asked == [0, 10, 20, 30]
     assert not batch.Results(tmp_path / "run").is_complete
-    (tmp_path / "run" / "part-000004.parquet.new").write_bytes(b"half")
+    (tmp_path / "run" / ".part-000004-half.parquet").write_bytes(b"half")
     second = Recorder()
     results = batch.run(second, CHUNKS, tmp_path / "run")
     assert second.asked == [40, 50, 60, 70, 80, 90]
@@ -154,12 +154,12 @@ def test_folders_that_are_none_of_ours(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match="is a file"):
         batch.run(square, CHUNKS, tmp_path / "file")
-    with pytest.raises(FileNotFoundError, match=r"no manifest\.json"):
+    with pytest.raises(FileNotFoundError, match=r"no _manifest\.json"):
         batch.Results(tmp_path)
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "_manifest.json").write_text("{}")
     with pytest.raises(ValueError, match="not written by a run of palmette"):
         batch.run(square, CHUNKS, tmp_path)
-    (tmp_path / "manifest.json").write_text("{")
+    (tmp_path / "_manifest.json").write_text("{")
     with pytest.raises(ValueError, match="is not JSON"):
         batch.run(square, CHUNKS, tmp_path)
 
@@ -271,3 +271,11 @@ def test_progress_counts_rows_and_says_how_fast(tmp_path, capsys):
 
 def test_digests_do_not_depend_on_the_process():
     assert pickle.dumps(CHUNKS[0], protocol=5) == pickle.dumps(np.arange(10), protocol=5)
+
+
+def test_the_folder_is_a_table_for_those_who_read_folders(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    results = batch.run(square, CHUNKS, tmp_path / "run")
+    assert len(results.parts) > 1
+    assert pandas.read_parquet(tmp_path / "run")["square"].tolist() == results.table()["square"].to_pylist()
+    assert all(path.name[0] == "_" for path in (tmp_path / "run").iterdir() if path not in results.parts)

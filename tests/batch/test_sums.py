@@ -8,9 +8,9 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import TrellisTooLarge, batch
+from palmette import HierarchyPosterior, TrellisTooLarge, batch
 from palmette.batch import sums
-from palmette.models import Dasgupta, Uniform
+from palmette.models import Dasgupta, Ginkgo, Uniform
 
 same_kind = st.sampled_from("udcst").flatmap(lambda kind: st.lists(cases(5, kind), min_size=1, max_size=6))
 
@@ -36,3 +36,27 @@ def test_large_problems_are_summed_by_passes_of_their_own(monkeypatch):
 
 def test_no_problems_are_an_empty_array():
     assert batch.log_partitions(batch.Problems.like(Uniform(2), [0])).tolist() == []
+
+
+def matrices(seed, sizes):
+    rng = np.random.default_rng(seed)
+    return [w + w.T for w in (rng.random((n, n)) for n in sizes)]
+
+
+def test_expected_values_are_those_of_single_posteriors(monkeypatch):
+    sizes = [5, 1, 2, 7]
+    models = [Dasgupta(w, beta=0.3) for w in matrices(1, sizes)]
+    values = [Dasgupta(w) for w in matrices(2, sizes)]
+    known = [HierarchyPosterior(model).expected(value) for model, value in zip(models, values, strict=True)]
+    np.testing.assert_allclose(batch.expected(models, values, threads=1), known, rtol=1e-11)
+    monkeypatch.setattr(sums, "KERNEL_LEAVES", 4)
+    np.testing.assert_allclose(batch.expected(models, values), known, rtol=1e-11)
+    with pytest.raises(ValueError, match="both need the same leaves"):
+        batch.expected(models, values[1:])
+
+
+@pytest.mark.parametrize("most", [17, 1])
+def test_nothing_is_expected_of_what_is_impossible(monkeypatch, most):
+    monkeypatch.setattr(sums, "KERNEL_LEAVES", most)
+    cold = Ginkgo([[5.0, 0.0, 0.0, 5.0], [7.0, 0.0, 0.0, 7.0]], 1.5, 16.0)
+    assert np.isnan(batch.expected([cold], [Uniform(2)])).all()

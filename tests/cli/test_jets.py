@@ -56,7 +56,7 @@ def test_infer_writes_the_table_of_the_library(parquet, tmp_path):
     known = pal.jets.infer(pal.jets.read(parquet), rate=1.5, t_cut=16.0, searches=["greedy"], n_draws=2, seed=1)
     assert pal.batch.Results(tmp_path / "run").table().equals(known)
     code, out, _ = invoke(*arguments, "--json")
-    counts = {"jets": 40, "sampled": 0, "errors": 0, "first_errors": {}}
+    counts = {"jets": 40, "sampled": 0, "impossible": 0, "errors": 0, "first_errors": {}}
     assert json.loads(out) == {"folder": str(tmp_path / "run"), **counts}
     code, _, err = invoke(*arguments, "--seed", 2)
     assert code == 2
@@ -73,6 +73,16 @@ def test_larger_jets_are_sampled_and_said_to_be(tmp_path):
     assert json.loads(invoke("jets", "infer", path, tmp_path / "run", *limits, "--json")[1])["sampled"] == 2
 
 
+def test_files_of_w_jets_are_scored_with_the_rate_of_their_root(tmp_path):
+    path = tmp_path / "jets.parquet"
+    jets = pal.simulate.ginkgo(5, preset="w", max_leaves=8, rng=0)
+    pal.jets.write(jets, path)
+    assert invoke("jets", "infer", path, tmp_path / "run", "--quiet")[0] == 0
+    found = pal.batch.Results(tmp_path / "run").table()["log_partition"].to_pylist()
+    assert found == pal.jets.infer(jets, rate=1.5, root_rate=3.0, t_cut=16.0)["log_partition"].to_pylist()
+    assert found != pal.jets.infer(jets, rate=1.5, t_cut=16.0)["log_partition"].to_pylist()
+
+
 def test_errors_are_counted_by_kind(tmp_path):
     rows = ["jet,E,px,py,pz", "0,5,3,0,0", "0,5,-3,0,0", "1,5,nan,0,0", "2,5,9,0,0", "3,nan,0,0,0"]
     (tmp_path / "jets.csv").write_text("\n".join(rows) + "\n")
@@ -81,6 +91,27 @@ def test_errors_are_counted_by_kind(tmp_path):
     assert "4 jets" in out
     assert "3 have errors" in out
     assert "2 × a particle is not finite" in out
+
+
+def test_impossible_jets_are_counted_and_said_why(parquet, tmp_path):
+    options = ("--likelihood", "density", "--t-cut", 9, "--quiet")
+    code, out, _ = invoke("jets", "infer", parquet, tmp_path / "run", *options)
+    assert code == 0
+    known = pal.jets.infer(parquet, rate=1.5, t_cut=9.0, likelihood="density")["log_partition"].to_pylist()
+    number = known.count(-np.inf)
+    assert number > 10
+    assert f"\n  {number} are impossible (log Z = −inf): a particle is heavier than t_cut, or no history" in out
+    assert json.loads(invoke("jets", "infer", parquet, tmp_path / "run", *options, "--json")[1])["impossible"] == number
+
+
+def test_the_geometry_of_sequential_recombination(parquet, tmp_path):
+    pytest.importorskip("fastjet")
+    for geometry in ("pp", "ee"):
+        options = ("--search", "kt", "--geometry", geometry, "--quiet")
+        assert invoke("jets", "infer", parquet, tmp_path / geometry, *options)[0] == 0
+    known = pal.jets.infer(parquet, rate=1.5, t_cut=16.0, searches=["kt"], geometry="ee")["kt"].to_pylist()
+    assert pal.batch.Results(tmp_path / "ee").table()["kt"].to_pylist() == known
+    assert pal.batch.Results(tmp_path / "pp").table()["kt"].to_pylist() != known
 
 
 def test_compare_prints_a_row_for_each_kind_of_history(parquet, tmp_path):

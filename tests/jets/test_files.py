@@ -375,3 +375,95 @@ def test_ids_that_come_back_are_found_among_many_batches():
             found["once"] += 1
             assert is_new
     assert min(found["twice"], found["once"]) > 5
+
+
+# Momenta by other names, and as records.
+
+
+def kinematics(jets):
+    """pt, eta, phi, mass by plain formulas."""
+    E, px, py, pz = jets.momenta.T
+    pt = np.hypot(px, py)
+    return {
+        "pt": pt,
+        "eta": np.arcsinh(pz / pt),
+        "phi": np.arctan2(py, px),
+        "mass": np.sqrt(E**2 - px**2 - py**2 - pz**2),
+    }
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_particles_by_pt_eta_phi_and_mass(tmp_path, suffix):
+    jets = ginkgo(7, rng=2)
+    columns = {"Jet": np.repeat(jets.ids["jet"], jets.n_leaves)} | {n.upper(): c for n, c in kinematics(jets).items()}
+    path, table = tmp_path / f"jets{suffix}", pa.table(columns)
+    if suffix == ".csv":
+        text(path, ",".join(columns), *(",".join(map(repr, row.values())) for row in table.to_pylist()))
+    else:
+        pq.write_table(table, path)
+    found = read(path)
+    np.testing.assert_allclose(found.momenta, jets.momenta, rtol=1e-9)
+    np.testing.assert_array_equal(found.offsets, jets.offsets)
+    assert count(path) is None
+
+
+@pytest.mark.parametrize("energy", ["mass", "m", "energy"])
+@pytest.mark.parametrize("along", ["eta", "theta", "pz"])
+def test_jets_with_lists_of_records(tmp_path, energy, along):
+    jets = ginkgo(7, rng=2)
+    given = kinematics(jets)
+    columns = {
+        "pt": given["pt"],
+        "phi": given["phi"],
+        energy: jets.momenta[:, 0] if energy == "energy" else given["mass"],
+    }
+    theta = np.arctan2(given["pt"], jets.momenta[:, 3])
+    columns[along] = {"eta": given["eta"], "theta": theta, "pz": jets.momenta[:, 3]}[along]
+    records = [
+        dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)
+    ]
+    lists = [records[a:b] for a, b in zip(jets.offsets[:-1], jets.offsets[1:], strict=True)]
+    mass = np.arange(7.0)  # a number for each jet, which is none of its particles
+    pq.write_table(
+        pa.table({"event": range(7), "mass": mass, "constituents": [*lists[:6], None]}), tmp_path / "jets.parquet"
+    )
+    found = read(tmp_path / "jets.parquet", by="event")
+    np.testing.assert_allclose(found.momenta, jets[:6].momenta, rtol=1e-9)
+    assert found.n_leaves.tolist() == [*jets.n_leaves[:6].tolist(), 0]
+    assert found.ids["event"].tolist() == list(range(7))
+    assert count(tmp_path / "jets.parquet") == 7
+
+
+def test_two_columns_of_particles_are_one_too_many(tmp_path):
+    one = [[{"E": 5.0, "px": 3.0, "py": 0.0, "pz": 0.0}]]
+    pq.write_table(pa.table({"tracks": one, "towers": one}), tmp_path / "jets.parquet")
+    with pytest.raises(ValueError, match="several columns of particles, tracks, towers; keep one"):
+        read(tmp_path / "jets.parquet")
+
+
+def test_what_awkward_writes_is_read(tmp_path):
+    ak = pytest.importorskip("awkward")
+    jets = ginkgo(7, rng=2)
+    ak.to_parquet(jets.to_awkward(), str(tmp_path / "jets.parquet"))
+    found = read(tmp_path / "jets.parquet")
+    np.testing.assert_array_equal(found.momenta, jets.momenta)
+    np.testing.assert_array_equal(found.offsets, jets.offsets)
+    named = ak.zip({"event": np.arange(7) + 3, "particles": jets.to_awkward()}, depth_limit=1)
+    ak.to_parquet(named, str(tmp_path / "named.parquet"))
+    assert read(tmp_path / "named.parquet").ids["event"].tolist() == list(range(3, 10))
+
+
+def test_jets_of_parts_with_the_same_ids_are_told_apart(tmp_path):
+    jets = ginkgo(3, rng=2)
+    both = Jets.concatenate([jets, ginkgo(2, rng=3)])
+    assert both.ids["part"].tolist() == [0, 0, 0, 1, 1]
+    assert both.ids["jet"].tolist() == [0, 1, 2, 0, 1]
+    assert both.law == jets.law
+    more = Jets.concatenate([both, jets[:1], both])
+    assert more.ids["part"].tolist() == [0, 0, 0, 1, 1, 2, 3, 3, 3, 4, 4]
+    for suffix in SUFFIXES:
+        write(more, tmp_path / f"jets{suffix}")
+        assert same_jets(read(tmp_path / f"jets{suffix}"), more)
+    apart = Jets.concatenate([jets, ginkgo(2, first=3, rng=2)])
+    assert apart.ids["jet"].tolist() == [0, 1, 2, 3, 4]
+    assert set(apart.ids) == {"jet"}

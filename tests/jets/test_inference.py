@@ -106,17 +106,42 @@ def test_bad_jets_are_rows_with_an_error():
         "has negative energy: number 2",
         "has E² < |p|²",
         "no particles",
-        "more than 17",
+        "neither log Z nor MAP beyond 17 leaves (max_leaves): ",
     ]
     assert all(word in error for error, word in zip(errors[1:6], words, strict=True))
     for row in rows:
         if row["error"] is not None:
-            assert all(
-                row[name] is None for name in ("log_partition", "kind", "map", "map_log_potential", "greedy", "draws")
-            )
+            assert all(row[name] is None for name in ("log_partition", "kind", "map", "map_log_potential", "draws"))
+            assert (row["greedy"] is None) != ("max_leaves" in row["error"])
     assert rows[0]["log_partition"] == rows[6]["log_partition"]
     assert rows[8]["log_partition"] == 0.0
     assert rows[8]["map"] == []
+
+
+def test_what_needs_no_trellis_is_there_for_jets_of_any_size():
+    jets = pal.simulate.ginkgo(2, preset="w", t_cut=0.25, min_leaves=70, max_leaves=110, rng=1)
+    table = pal.jets.infer(jets, rate=1.5, t_cut=0.25, searches=["greedy", "beam"])
+    for jet, row in zip(jets, table.to_pylist(), strict=True):
+        model = pal.models.Ginkgo(jet.momenta, rate=1.5, t_cut=0.25)
+        assert "beyond 64 leaves" in row["error"]
+        assert row["log_partition"] is None
+        assert row["greedy_log_potential"] == pytest.approx(pal.search.greedy(model).log_potential, abs=1e-9)
+        assert row["beam_log_potential"] >= row["greedy_log_potential"]
+        assert row["true_log_potential"] == pytest.approx(model.log_potential(jet.hierarchy), abs=1e-9)
+        assert hierarchy(row["truth"]) == jet.hierarchy
+
+
+def test_clusters_of_more_than_64_leaves_are_compared_as_well():
+    jet = pal.simulate.ginkgo(1, preset="w", t_cut=0.25, min_leaves=70, max_leaves=110, rng=1)[0]
+    model = pal.models.Ginkgo(jet.momenta, rate=1.5, t_cut=0.25)
+    found = pal.search.greedy(model).hierarchy
+    columns = {"map": found, "greedy": found, "truth": jet.hierarchy}
+    lists = {name: [each.children.ravel().tolist()] for name, each in columns.items()}
+    values = {f"{name}_log_potential": [-1.0] for name in ("map", "greedy", "true")}
+    rows = {row.method: row for row in pal.jets.compare(pyarrow.table({**lists, **values}))}
+    ours, true = (clusters(lists[name][0], jet.n_leaves) for name in ("greedy", "truth"))
+    assert rows["greedy"].true_clusters == pytest.approx(len(ours & true) / len(true))
+    assert rows["true"].is_true == 1.0
 
 
 def test_jets_without_a_possible_history_say_so():
@@ -211,7 +236,7 @@ def test_no_jets_are_an_empty_table(tmp_path):
     ("options", "error", "message"),
     [
         ({"searches": ["best"]}, ValueError, "there is no search 'best'"),
-        ({"max_leaves": 65}, ValueError, "max_leaves is 65"),
+        ({"max_leaves": 4000}, ValueError, "max_leaves is 4000"),
         ({"exact_leaves": 23}, ValueError, "exact_leaves is 23"),
         ({"sweeps": 1}, ValueError, "sweeps"),
         ({"n_draws": -1}, ValueError, "n_draws is -1"),

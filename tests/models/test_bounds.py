@@ -56,7 +56,7 @@ def particles(rng, n):
 def jet(likelihood):
     def make(rng, n):
         rate, t_cut = rng.choice([0.1, 1.5, 8.0]), rng.choice([1e-3, 0.5, 3.0, 50.0])
-        root = {"root_rate": 2 * rate} if likelihood == "symmetric" else {}
+        root = {"root_rate": 2 * rate}
         return Ginkgo(particles(rng, n), rate, t_cut, likelihood=likelihood, **root)
 
     return make
@@ -207,7 +207,7 @@ def largest(f, low, high, top):
 
 
 def slow_ordered(model, is_root, a, b, least, heaviest, low, high):
-    rate, t_cut = model.rate, model.t_cut
+    rate, t_cut = (model.root_rate if is_root else model.rate), model.t_cut
     K = -math.log(-math.expm1(-rate))
     if high < t_cut:
         return -math.inf
@@ -241,7 +241,7 @@ def slow_symmetric(model, is_root, a, b, least, heaviest, low, high):
 
 
 def slow_literal(model, is_root, a, b, least, heaviest, low, high):
-    rate, children = model.rate, least[a] + least[b]
+    rate, children = (model.root_rate if is_root else model.rate), least[a] + least[b]
     K = -math.log(-math.expm1(-rate))
     if max(rate * children / 2, low) == 0.0:
         return math.inf

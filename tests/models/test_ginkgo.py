@@ -106,7 +106,7 @@ def test_mass_squared_is_exact_to_rounding(momenta):
 @given(momenta=jets(), rate=st.floats(0.1, 20.0), t_cut=st.floats(1e-6, 300.0))
 @settings(deadline=None, max_examples=200)
 def test_score_matches_the_formula_on_every_split(likelihood, momenta, rate, t_cut):
-    root_rate = 2 * rate if likelihood in ("symmetric", "density") else rate
+    root_rate = 2 * rate
     model = Ginkgo(momenta, rate, t_cut, root_rate=root_rate, likelihood=likelihood)
     members = masks_of(model.n_leaves)
     features = {m: cluster_features(model, who) for m, who in members.items()}
@@ -145,9 +145,9 @@ def test_score_is_impossible_but_never_nan_at_the_edges(likelihood):
 
 def test_ordered_forbids_a_remainder_of_zero():
     model = Ginkgo(PAIR, 1.5, 16.0)
-    parent, child = (5.0, -3.0, 0.06), (5.0, -math.inf, 0.0)
-    assert model.score(model.theta, parent, child, (2.0, -math.inf, 0.0)) == -math.inf
-    assert math.isfinite(model.score(model.theta, parent, child, (0.0, -math.inf, 0.0)))
+    parent, child = (5.0, -3.0, 0.06, 0.0), (5.0, -math.inf, 0.0, 0.0)
+    assert model.score(model.theta, parent, child, (2.0, -math.inf, 0.0, 0.0)) == -math.inf
+    assert math.isfinite(model.score(model.theta, parent, child, (0.0, -math.inf, 0.0, 0.0)))
 
 
 def test_two_leaves_by_hand():
@@ -197,9 +197,10 @@ def test_golden_truth(jet):
     assert model.log_potential(Hierarchy.from_nested(jet.truth)) == pytest.approx(jet.truth_log_potential, abs=1e-8)
 
 
-def test_root_rate_changes_the_root_split_only():
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_root_rate_changes_the_root_split_only(likelihood):
     momenta = golden.JETS[0].momenta
-    plain, other = (Ginkgo(momenta, 1.5, 16.0, root_rate=r, likelihood="symmetric") for r in (None, 3.0))
+    plain, other = (Ginkgo(momenta, 1.5, 16.0, root_rate=r, likelihood=likelihood) for r in (None, 3.0))
     for members in ([0, 1], [2, 3, 4], [1, 2, 3, 4]):
         assert cluster_features(plain, members) == cluster_features(other, members)
     assert cluster_features(plain, range(5)) != cluster_features(other, range(5))
@@ -261,13 +262,6 @@ def test_parameters_must_be_numbers(value):
 def test_t_cut_is_needed_where_it_enters(likelihood):
     with pytest.raises(ValueError, match=f"{likelihood}.*needs t_cut"):
         Ginkgo(PAIR, 1.5, likelihood=likelihood)
-
-
-@pytest.mark.parametrize("likelihood", ["ordered", "literal"])
-def test_root_rate_is_refused_where_it_does_not_enter(likelihood):
-    with pytest.raises(ValueError, match="leave root_rate out, or use likelihood='density' or 'symmetric'"):
-        Ginkgo(PAIR, 1.5, 16.0, root_rate=3.0, likelihood=likelihood)
-    assert Ginkgo(PAIR, 1.5, 16.0, root_rate=1.5, likelihood=likelihood).root_rate == 1.5
 
 
 @pytest.mark.parametrize("likelihood", ["Ordered", None, ["ordered"]])

@@ -10,7 +10,7 @@ from oracle import Oracle, dasgupta, members
 from partition_oracle import PartitionOracle, mask_of, meets
 
 from palmette import Hierarchy, Partition, PartitionTrellis, SparseTrellis
-from palmette.models import CorrelationClusters, Dasgupta
+from palmette.models import CorrelationClusters, Dasgupta, SplitFunction
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.passes.hierarchies.listed import ListedHierarchyPasses
 from palmette.passes.hierarchies.protocol import HierarchyPasses
@@ -131,6 +131,17 @@ def test_entropy_and_pairs_of_hierarchies(hierarchies):
             assert sizes[i, j] == pytest.approx(oracle.lca_size(i, j) if i != j else 1.0, rel=1e-10)
             holding = [sum(c & pair == pair for c in clusters) for clusters in oracle.clusters]
             assert sums[i, j] == pytest.approx(oracle.p @ np.array(holding), rel=1e-10)
+
+
+def test_expected_sums_over_the_splits_of_hierarchies(hierarchies):
+    Z = hierarchies.inside()
+    mu = hierarchies.outside(Z).mu
+    sums = oracle_of(hierarchies, OTHER_W).log_potentials
+    exact = pytest.approx(oracle_of(hierarchies).p @ sums, rel=1e-10)
+    assert hierarchies.expected(Z, mu, Dasgupta(OTHER_W, 0.3, labels=LABELS)) == exact
+    table = dasgupta(OTHER_W, 0.3)
+    asked = SplitFunction(N, lambda L, R: [table(members(int(a)), members(int(b))) for a, b in zip(L, R, strict=True)])
+    assert hierarchies.expected(Z, mu, asked) == exact
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES)

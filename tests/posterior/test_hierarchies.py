@@ -430,3 +430,17 @@ def test_seven_leaves_match_enumeration(kind):
 
 def test_splits_of_the_oracle_are_all_of_them():
     assert len(list(splits_of(0b10111))) == 7
+
+
+def test_expected_values_need_the_same_leaves_and_a_possible_hierarchy():
+    posterior = HierarchyPosterior(Uniform(4, labels=list("abcd")))
+    with pytest.raises(ValueError, match="other leaves than the posterior"):
+        posterior.expected(Uniform(4, labels=list("dcba")))
+    with pytest.raises(ValueError, match="returned nan"):
+        posterior.expected(lambda left, right: np.full(len(left), np.nan))
+    assert posterior.expected(lambda left, right: np.ones(len(left))) == pytest.approx(3.0)
+    together = posterior.condition(require=[["a", "b"]])
+    is_ab = lambda left, right: (left | right) == 0b11  # noqa: E731
+    assert together.expected(is_ab) == pytest.approx(1.0)
+    assert posterior.expected(is_ab) == pytest.approx(posterior.cluster_probability(["a", "b"]))
+    assert HierarchyPosterior(Uniform(1)).expected(is_ab) == 0.0

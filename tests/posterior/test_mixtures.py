@@ -85,6 +85,9 @@ def test_clusters_and_pairs_are_weighted_means(found):
         pair = 1 << i | 1 << j
         depths = [sum(c & pair == pair for c in clusters) - 1 for clusters in oracle.clusters]
         assert mixture.expected_lca_depth()[i, j] == pytest.approx(oracle.p @ depths, abs=tolerance)
+    ways = [sum(c.bit_count() - 1 for c in clusters) for clusters in oracle.clusters]
+    of_size = lambda left, right: np.bitwise_count(left | right) - 1.0  # noqa: E731
+    assert mixture.expected(of_size) == pytest.approx(oracle.p @ ways, abs=tolerance)
     centroid = mixture.centroid()
     own = frozenset(sum(1 << i for i in cluster) for cluster in centroid.clusters())
     best = max(oracle.expected_correct(clusters) for clusters in oracle.clusters)

@@ -52,6 +52,10 @@ def test_verbs_answer_as_the_exact_posterior_does(post):
     exact_splits = {(row.left, row.right): row.probability for row in EXACT.split_probabilities(range(10))}
     for row in post.split_probabilities(range(10), most=5):
         assert abs(row.probability - exact_splits[row.left, row.right]) < 5 * row.standard_error + 1e-3
+    is_pair = lambda left, right: np.bitwise_count(left | right) == 2  # noqa: E731
+    pairs = post.expected(is_pair)
+    assert abs(pairs.value - EXACT.expected(is_pair)) < 4 * pairs.standard_error
+    assert 0.0 < pairs.standard_error < 0.1
     for verb in ("expected_lca_size", "expected_lca_depth"):
         got = getattr(post, verb)()
         assert (np.abs(got.values - getattr(EXACT, verb)()) <= 6 * got.standard_errors + 2e-3).all()

@@ -1,7 +1,7 @@
 """Long runs: chunks of work, each of which becomes one Parquet file; what is there already is not done again.
 
-A run is a folder: ``part-000000.parquet``, ``part-000001.parquet``, … and ``manifest.json``, which says what the run is
-and, at the end, that it is complete. Parts appear whole or not at all. Each carries a digest of the chunk it came from.
+A run is a folder: ``part-000000.parquet``, ``part-000001.parquet``, … and ``_manifest.json``, which says what the run
+is and, at the end, that it is complete. Parts appear whole or not at all. Each carries a digest of its chunk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from palmette.batch.engines import Engine, unordered
 from palmette.progress import Progress
 from palmette.whole_files import whole_file, write_whole
 
-__all__ = ["Results", "run"]
+__all__ = ["MANIFEST", "Results", "run"]
 
 Chunk = TypeVar("Chunk")
 
-_MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"  # those who read a folder as one table pass over names that begin so
 _KEY = b"palmette.chunk"
 
 
@@ -38,7 +38,7 @@ class Results:
         self.folder = Path(folder)
         self.manifest = _read_manifest(self.folder)
         if self.manifest is None:
-            raise FileNotFoundError(f"{self.folder} has no {_MANIFEST}; expected the folder of a run")
+            raise FileNotFoundError(f"{self.folder} has no {MANIFEST}; expected the folder of a run")
 
     @property
     def is_complete(self) -> bool:
@@ -128,7 +128,7 @@ def run(
         bar.close()
     written = [parts[number] for number in sorted(parts)]
     _remove(path, [part["file"] for part in written])
-    _write_json(path / _MANIFEST, {**_manifest(settings), "complete": True, "parts": written})
+    _write_json(path / MANIFEST, {**_manifest(settings), "complete": True, "parts": written})
     return Results(path)
 
 
@@ -145,13 +145,13 @@ def _manifest(settings: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except json.JSONDecodeError as error:
-        raise ValueError(f"{folder / _MANIFEST} is not JSON ({error}); choose another folder") from None
+        raise ValueError(f"{folder / MANIFEST} is not JSON ({error}); choose another folder") from None
     if not isinstance(found, dict) or not {"settings", "complete", "parts"} <= found.keys():
-        raise ValueError(f"{folder / _MANIFEST} was not written by a run of palmette; choose another folder")
+        raise ValueError(f"{folder / MANIFEST} was not written by a run of palmette; choose another folder")
     return found
 
 
@@ -167,13 +167,13 @@ def _prepare(folder: Path, manifest: dict[str, Any], overwrite: bool) -> Path:
         raise ValueError(f"{folder} holds another run ({differ}); choose another folder, or overwrite it")
     if found is None:
         _remove(folder, [])
-    _write_json(folder / _MANIFEST, manifest)
+    _write_json(folder / MANIFEST, manifest)
     return folder
 
 
 def _remove(folder: Path, kept: list[str]) -> None:
     # Parts that do not belong to the run, and what a killed process left half written.
-    for part in [*folder.glob("part-*.parquet"), *folder.glob("part-*.parquet.new")]:
+    for part in [*folder.glob("part-*.parquet"), *folder.glob(".part-*.parquet")]:
         if part.name not in kept:
             part.unlink()
 

@@ -1,8 +1,9 @@
-"""log Z of many small problems and nothing else: what fitting parameters takes, over and over."""
+"""One number for each of many small problems: log Z, for fits that ask over and over, or an expectation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from palmette.batch.problems import Problems
 from palmette.models.split_model import SplitModel
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.progress import Progress
+from palmette.recursions.hierarchies.batch_means import mean_kernel
 from palmette.recursions.hierarchies.batch_sums import sum_kernel
 from palmette.threads import Workers, check_threads
 
-__all__ = ["log_partitions"]
+__all__ = ["expected", "log_partitions"]
 
 
 def log_partitions(
@@ -32,14 +34,56 @@ def log_partitions(
     array([0.   , 2.708, 6.851])
     """
     batch = problems if isinstance(problems, Problems) else Problems.of(problems)
-    sizes, out = batch.n_leaves, np.empty(len(batch))
-    kernel, data = sum_kernel(batch.model), (*batch.arrays(), KERNEL_LEAVES)
+    kernel, data, out = sum_kernel(batch.model), batch.arrays(), np.empty(len(batch))
+    small = lambda first, last: kernel(*data, KERNEL_LEAVES, first, last, out)  # noqa: E731
+    return _filled(out, batch, small, lambda i, posterior: posterior.log_partition, threads, progress)
+
+
+def expected(
+    problems: Problems | Sequence[SplitModel],
+    values: Problems | Sequence[SplitModel],
+    *,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Floats:
+    """(N,): E[Σ v(L, R) over the splits of a hierarchy] for every problem, exactly; NaN where none is possible.
+
+    v is given as `values`, problems of the same leaves whose log ψ is taken for it, as in
+    `HierarchyPosterior.expected`: a `SplitModel` of your own makes any function of sums over clusters. A mean of 0/1
+    functions is an expected number of such splits.
+
+    >>> from palmette.models import Dasgupta, Uniform
+    >>> expected([Uniform(3)], [Dasgupta([[0, 1, 1], [1, 0, 1], [1, 1, 0]])])  # one pair at 2 leaves, two at 3
+    array([-8.])
+    """
+    batch, given = (each if isinstance(each, Problems) else Problems.of(each) for each in (problems, values))
+    if not np.array_equal(batch.offsets, given.offsets):
+        raise ValueError(f"the values are of {given!r}, the problems are {batch!r}; both need the same leaves")
+    kernel, data, out = mean_kernel(batch.model, given.model), (batch.arrays(), given.arrays()), np.empty(len(batch))
+
+    def large(i: int, posterior: HierarchyPosterior) -> float:
+        return posterior.expected(given.alone(i)) if posterior.log_partition > -np.inf else np.nan
+
+    small = lambda first, last: kernel(*data, KERNEL_LEAVES, first, last, out)  # noqa: E731
+    return _filled(out, batch, small, large, threads, progress)
+
+
+def _filled(
+    out: Floats,
+    batch: Problems,
+    small: Callable[[int, int], Any],
+    large: Callable[[int, HierarchyPosterior], float],
+    threads: int | None,
+    progress: bool | None,
+) -> Floats:
+    # Small problems by slices, large ones by passes of their own.
+    sizes = batch.n_leaves
     work = work_of(sizes, 0, int(sizes.max(initial=0)), 0)
     is_large = sizes > KERNEL_LEAVES
     bar = Progress(f"{len(batch)} problems", float(work.sum()), progress)
     with Workers(check_threads(threads), bar) as workers:
-        workers.run(lambda first, last: kernel(*data, first, last, out), np.where(is_large, 0.0, work))
+        workers.run(small, np.where(is_large, 0.0, work))
         for i in np.flatnonzero(is_large).tolist():
-            out[i] = HierarchyPosterior(batch.alone(i), threads=threads, progress=False).log_partition
+            out[i] = large(i, HierarchyPosterior(batch.alone(i), threads=threads, progress=False))
             bar.advance(float(work[i]))
     return read_only(out)

@@ -9,32 +9,66 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._extras import require
+from palmette.jets._kinematics import choose_fields
 
-__all__ = ["FIELDS", "find_ids", "find_momenta", "floats", "is_list", "is_scalar", "values"]
+__all__ = ["Path", "find_ids", "find_momenta", "floats", "is_list", "is_scalar", "locate_momenta", "values"]
 
-FIELDS = ("E", "px", "py", "pz")
+Path = tuple[str, ...]  #: a column, or a column of records and a field of these
 
-_ENERGY = ("e", "energy")
+_ALIASES = {"E": ("e", "energy"), "mass": ("mass", "m")}
 _ID_NAMES = (
     *("run", "run_id", "run_number", "luminosityblock", "lumi"),
-    *("event", "event_id", "event_number", "jet", "jet_id", "jet_index", "jet_number"),
+    *("event", "event_id", "event_number", "jet", "jet_id", "jet_index", "jet_number", "part"),
 )
 
 
-def find_momenta(names: Sequence[str], where: str) -> list[str]:
-    """The columns with E, px, py and pz; upper and lower case, and E or energy, are the same.
+def find_momenta(names: Sequence[str], where: str) -> dict[str, str]:
+    """The columns with E, px, py and pz, or mass, pt, phi and eta or theta in the place of some.
+
+    Upper and lower case, E and energy, mass and m are the same.
 
     >>> find_momenta(["jet", "PX", "PY", "PZ", "Energy"], "table")
-    ['Energy', 'PX', 'PY', 'PZ']
+    {'E': 'Energy', 'px': 'PX', 'py': 'PY', 'pz': 'PZ'}
     """
-    found = [_find(names, _ENERGY if field == "E" else (field,), field) for field in FIELDS]
-    missing = [field for field, name in zip(FIELDS, found, strict=True) if name is None]
+    found, missing = _momenta_among(names)
     if missing:
         raise ValueError(
-            f"{where} has no column {', '.join(missing)}; needed are E (or energy), px, py and pz, "
-            f"and there are {', '.join(names)}"
+            f"{where} has no column {', '.join(missing)}; needed are E (or energy), px, py and pz, or mass for E, pt "
+            f"and phi for px and py, eta or theta for pz, and there are {', '.join(names)}"
         )
-    return [name for name in found if name is not None]
+    return found
+
+
+def _momenta_among(names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    return choose_fields(lambda field: _find(names, _ALIASES.get(field, (field,)), field))
+
+
+def locate_momenta(schema: Any, where: str) -> tuple[dict[str, Path], bool]:
+    """Where the momenta of an Arrow table are, and whether a row is a whole jet: lists of numbers, or of records.
+
+    If there are neither, a row is one particle.
+    """
+    lists = [field.name for field in schema if is_list(field.type) and not _is_record(field.type.value_type)]
+    found, missing = _momenta_among(lists)
+    if not missing:
+        return {field: (name,) for field, name in found.items()}, True
+    records: dict[str, dict[str, Path]] = {}
+    for field in schema:
+        if is_list(field.type) and _is_record(field.type.value_type):
+            kind = field.type.value_type
+            inner, missing = _momenta_among([kind.field(i).name for i in range(kind.num_fields)])
+            if not missing:
+                records[field.name] = {which: (field.name, name) for which, name in inner.items()}
+    if len(records) > 1:
+        raise ValueError(f"{where} has several columns of particles, {', '.join(records)}; keep one of them")
+    if records:
+        return next(iter(records.values())), True
+    found = find_momenta(schema.names, where)
+    return {field: (name,) for field, name in found.items()}, any(is_list(schema.field(x).type) for x in found.values())
+
+
+def _is_record(kind: Any) -> bool:
+    return bool(require("pyarrow", "parquet").types.is_struct(kind))
 
 
 def find_ids(names: Sequence[str], by: Sequence[str] | None, where: str) -> list[str]:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette._immutable import read_only
-from palmette.jets._columns import FIELDS, floats, is_list, values
+from palmette.jets._columns import Path, floats, is_list, values
+from palmette.jets._kinematics import FIELDS, four_momenta
 from palmette.jets.ragged import Jets
 from palmette.jets.simulated import GinkgoJets
 
@@ -22,19 +23,21 @@ _LAW = b"palmette.law"
 
 
 def jets_from_lists(
-    batch: Any, momenta: list[str], ids: list[str], law: dict[str, Any] | None, first: int, where: str
+    batch: Any, momenta: dict[str, Path], ids: list[str], law: dict[str, Any] | None, first: int, where: str
 ) -> Jets:
     """The jets of some rows; `first` is the number of the first, which names it if nothing else does."""
-    columns = [_flat(batch.column(name), name, where) for name in momenta]
-    sizes = columns[0][1]
-    for name, (_, others) in zip(momenta, columns, strict=True):
-        _check_sizes(others, sizes, f"{name} has {{}} entries, but {momenta[0]} has {{}}", first, where)
-    particles = read_only(np.stack([numbers for numbers, _ in columns], axis=1))
+    columns = {field: _flat(batch, path, where) for field, path in momenta.items()}
+    one = next(iter(columns))
+    sizes = columns[one][1]
+    for field, (_, others) in columns.items():
+        names = ".".join(momenta[field]), ".".join(momenta[one])
+        _check_sizes(others, sizes, f"{names[0]} has {{}} entries, but {names[1]} has {{}}", first, where)
+    particles = four_momenta({field: numbers for field, (numbers, _) in columns.items()})
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     found = {name: values(batch.column(name)) for name in ids} or {"jet": first + np.arange(len(sizes))}
     if CHILDREN not in batch.schema.names:
         return Jets(particles, offsets, found)
-    children = _children(batch.column(CHILDREN), sizes, first, where)
+    children = _children(batch, sizes, first, where)
     if law is None:
         return Jets(particles, offsets, found, children)
     return GinkgoJets(particles, offsets, children, **law, ids=found)
@@ -70,16 +73,20 @@ def _bounds(fewest: Any, most: Any) -> tuple[int, int | None]:
     return int(fewest), None if most is None else int(most)
 
 
-def _flat(column: Any, name: str, where: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def _flat(batch: Any, path: Path, where: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """The numbers of all lists, and the length of each; a list that is missing is empty."""
+    column, name = batch.column(path[0]), ".".join(path)
     if not is_list(column.type):
         raise ValueError(f"column {name} of {where} holds {column.type} where other columns hold lists")
-    lengths = require("pyarrow.compute", "parquet").list_value_length(column).fill_null(0)
-    return floats(column.flatten(), name, where), lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+    compute = require("pyarrow.compute", "parquet")
+    lengths, numbers = compute.list_value_length(column).fill_null(0), column.flatten()
+    if len(path) > 1:
+        numbers = compute.struct_field(numbers, list(path[1:]))
+    return floats(numbers, name, where), lengths.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _children(column: Any, sizes: npt.NDArray[np.int64], first: int, where: str) -> npt.NDArray[np.int64]:
-    numbers, lengths = _flat(column, CHILDREN, where)
+def _children(batch: Any, sizes: npt.NDArray[np.int64], first: int, where: str) -> npt.NDArray[np.int64]:
+    numbers, lengths = _flat(batch, (CHILDREN,), where)
     _check_sizes(
         lengths, 2 * np.maximum(sizes - 1, 0), f"{CHILDREN} has {{}} entries, not 2(n − 1) = {{}}", first, where
     )

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette._immutable import read_only
-from palmette.jets._columns import FIELDS, floats, values
+from palmette.jets._columns import floats, values
+from palmette.jets._kinematics import FIELDS, four_momenta
 from palmette.jets._unique_ids import SeenIds, describe
 from palmette.jets.ragged import Jets
 
@@ -20,13 +21,15 @@ Array = npt.NDArray[Any]
 
 
 def jets_from_rows(
-    batches: Iterable[Any], momenta: list[str], ids: list[str], seen: SeenIds, where: str
+    batches: Iterable[Any], momenta: dict[str, str], ids: list[str], seen: SeenIds, where: str
 ) -> Iterator[Jets]:
     """The jets that end in each batch of rows; one that is cut by the end of a batch comes with the next."""
     rest: list[Array] | None = None
     for batch in batches:
         columns = [_id_column(batch.column(name), name, where) for name in ids]
-        columns.append(np.stack([floats(batch.column(name), name, where) for name in momenta], axis=1))
+        columns.append(
+            four_momenta({field: floats(batch.column(name), name, where) for field, name in momenta.items()})
+        )
         if rest is not None:
             columns = [np.concatenate(pair) for pair in zip(rest, columns, strict=True)]
         if len(columns[-1]) == 0:

@@ -9,43 +9,31 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._extras import require
-from palmette._immutable import read_only
-from palmette.jets._columns import FIELDS
+from palmette.jets._kinematics import FIELDS, choose_fields, four_momenta
 from palmette.jets.ragged import Jets
 
 __all__ = ["from_awkward", "to_awkward"]
 
-# Of each list the first kind whose fields are all there is used.
-_KINDS: tuple[tuple[tuple[tuple[str, ...], ...], ...], ...] = (
-    ((("px", "x"), ("py", "y")), (("pt", "rho"), ("phi",))),
-    ((("pz", "z"),), (("eta",),), (("theta",),)),
-    ((("E", "energy", "e", "t"),), (("mass", "m", "M", "tau"),)),
-)
-_VECTOR_NAMES = {"x": "px", "y": "py", "rho": "pt", "z": "pz", "energy": "E", "e": "E", "t": "E"} | dict.fromkeys(
-    ("m", "M", "tau"), "mass"
-)
+_NAMES: dict[str, tuple[str, ...]] = {"px": ("px", "x"), "py": ("py", "y"), "pt": ("pt", "rho"), "pz": ("pz", "z")}
+_NAMES |= {"E": ("E", "energy", "e", "t"), "mass": ("mass", "m", "M", "tau")}
 
 
 def to_awkward(jets: Jets) -> Any:
     """One list of Momentum4D records per jet: fields E, px, py, pz."""
     ak, _ = require("awkward", "hep"), require("vector", "hep")
     behavior = require("vector.backends.awkward", "hep").behavior
-    columns = {name: jets.momenta[:, i] for i, name in enumerate(FIELDS)}
+    columns = {name: np.ascontiguousarray(jets.momenta[:, i]) for i, name in enumerate(FIELDS)}
     records = ak.zip(columns, with_name="Momentum4D", behavior=behavior)
     return ak.unflatten(records, jets.n_leaves)
 
 
 def from_awkward(array: Any, ids: Mapping[str, npt.ArrayLike] | None = None) -> Jets:
     """Jets from one list of records per jet; numbers become float64 before anything is computed from them."""
-    ak, vector = require("awkward", "hep"), require("vector", "hep")
+    ak = require("awkward", "hep")
     sizes = _sizes(ak, array)
-    fields = _choose_fields(array.fields)
-    columns = {_VECTOR_NAMES.get(name, name): _column(ak, array, name, int(sizes.sum())) for name in fields}
-    if not set(FIELDS) <= set(columns):
-        particles = vector.zip(columns)
-        columns = {name: getattr(particles, name) for name in FIELDS}
-    values = [np.asarray(columns[name], dtype=np.float64) for name in FIELDS]
-    return Jets(read_only(np.stack(values, axis=1)), np.concatenate([[0], np.cumsum(sizes)]), ids)
+    n_particles = int(sizes.sum())
+    columns = {field: _column(ak, array, name, n_particles) for field, name in _choose(array.fields).items()}
+    return Jets(four_momenta(columns), np.concatenate([[0], np.cumsum(sizes)]), ids)
 
 
 def _sizes(ak: Any, array: Any) -> npt.NDArray[np.int64]:
@@ -58,15 +46,15 @@ def _sizes(ak: Any, array: Any) -> npt.NDArray[np.int64]:
     return np.asarray(ak.to_numpy(ak.num(array, axis=1)), dtype=np.int64)
 
 
-def _choose_fields(names: list[str]) -> list[str]:
-    chosen = []
-    for kinds in _KINDS:
-        found = [[next((name for name in names_of if name in names), None) for names_of in kind] for kind in kinds]
-        complete = [kind for kind in found if None not in kind]
-        if not complete:
-            accepted = " or ".join(", ".join(names_of[0] for names_of in kind) for kind in kinds)
-            raise ValueError(f"the records have fields {', '.join(names)}; expected {accepted} among them")
-        chosen += [name for name in complete[0] if name is not None]
+def _choose(names: list[str]) -> dict[str, str]:
+    chosen, missing = choose_fields(
+        lambda field: next((name for name in _NAMES.get(field, (field,)) if name in names), None)
+    )
+    if missing:
+        raise ValueError(
+            f"the records have fields {', '.join(names)}; expected px, py or pt, phi and pz, eta or theta and E or "
+            "mass among them"
+        )
     return chosen
 
 

@@ -81,15 +81,16 @@ class Inference:
         """Columns with an entry for each jet of the chunk."""
         jets = chunk.jets
         errors = jet_errors(jets.momenta, jets.offsets)
-        for i in np.flatnonzero(jets.n_leaves > self.max_leaves).tolist():
-            errors[i] = f"more than {self.max_leaves} leaves (max_leaves): {jets.n_leaves[i]}"
-        possible = np.array([error is None for error in errors], dtype=bool)
+        sound = np.array([error is None for error in errors], dtype=bool)
+        is_large = jets.n_leaves > self.max_leaves
         rows = _Rows(len(jets), self._names(jets.children is not None))
-        self._solve(chunk, np.flatnonzero(possible), rows)
+        self._solve(chunk, np.flatnonzero(sound & ~is_large), rows)
+        for i in np.flatnonzero(sound & is_large).tolist():
+            errors[i] = f"neither log Z nor MAP beyond {self.max_leaves} leaves (max_leaves): {jets.n_leaves[i]}"
         if jets.children is not None:
-            self._score_truth(jets, np.flatnonzero(possible), rows)
+            self._score_truth(jets, np.flatnonzero(sound), rows)
         if self.searches:
-            for i in np.flatnonzero(possible).tolist():
+            for i in np.flatnonzero(sound).tolist():
                 self._search_one(jets[i], i, rows)
         error = require("pyarrow", "parquet").array(errors, "string")
         return {**jets.ids, "n_leaves": jets.n_leaves.astype(np.int32), **rows.columns(), "error": error}

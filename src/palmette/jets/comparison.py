@@ -10,6 +10,7 @@ from palmette._jit import kernel
 from palmette.array_types import Floats, Ints
 from palmette.batch.run import Results
 from palmette.jets.chunks import SEARCHES
+from palmette.numeric import scramble
 from palmette.posterior.tables import Table
 
 __all__ = ["Comparison", "compare"]
@@ -31,29 +32,33 @@ class Comparison(NamedTuple):
 
 
 @kernel
-def _masks(merges: Any, out: Any) -> None:
-    # The clusters of two leaves or more, from flat merges; children come before parents.
+def _names(merges: Any, out: Any) -> None:
+    # The clusters of two leaves or more, from flat merges; children come before parents. A cluster of any number of
+    # leaves goes by one word, the exclusive or of theirs, which look as if drawn at random.
     n = merges.size // 2 + 1
     for k in range(n - 1):
-        mask = np.uint64(0)
+        name = np.uint64(0)
         for side in range(2):
             child = merges[2 * k + side]
-            mask |= np.uint64(1) << np.uint64(child) if child < n else out[child - n]
-        out[k] = mask
+            name ^= scramble(np.uint64(child + 1)) if child < n else out[child - n]
+        out[k] = name
 
 
 @kernel
 def _count_shared(one: Any, one_offsets: Any, two: Any, two_offsets: Any, shared: Any) -> None:
     # How many clusters but leaves and the whole two histories of each jet have in common; −1 if one is missing.
-    a, b = np.empty(64, np.uint64), np.empty(64, np.uint64)
+    most = 1
+    for j in range(shared.size):
+        most = max(most, (one_offsets[j + 1] - one_offsets[j]) // 2)
+    a, b = np.empty(most, np.uint64), np.empty(most, np.uint64)
     for j in range(shared.size):
         first, last = one_offsets[j], one_offsets[j + 1]
         begin, end = two_offsets[j], two_offsets[j + 1]
         shared[j] = -1
         if last > first and last - first == end - begin:
             n = (last - first) // 2 + 1
-            _masks(one[first:last], a)
-            _masks(two[begin:end], b)
+            _names(one[first:last], a)
+            _names(two[begin:end], b)
             shared[j] = 0
             for x in range(n - 2):
                 for y in range(n - 2):

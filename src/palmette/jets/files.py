@@ -2,8 +2,9 @@
 
 Two kinds of table can be read. *One row per particle* (CSV, TSV or Parquet): columns E, px, py, pz, and columns that
 name the jet, such as event and jet; the rows of a jet follow each other. *One row per jet* (Parquet): columns E, px,
-py, pz with a list in each row; columns with one value name the jet; a list column `children`, if there is one, holds
-the true splits, 2(n − 1) numbers.
+py, pz with a list in each row, or one column with a list of records that have these fields, as awkward arrays are
+written; columns with one value name the jet; a list column `children`, if there is one, holds the true splits, 2(n − 1)
+numbers. In both, mass may stand for E, pt and phi for px and py, and eta or theta for pz.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from palmette._extras import require
-from palmette.jets._columns import find_ids, find_momenta, is_list, is_scalar
+from palmette.jets._columns import find_ids, find_momenta, is_list, is_scalar, locate_momenta
 from palmette.jets._jet_rows import CHILDREN, jets_from_lists, law_of
 from palmette.jets._particle_rows import jets_from_rows
 from palmette.jets._unique_ids import SeenIds
-from palmette.jets.ragged import Jets
+from palmette.jets.ragged import Jets, joined
 from palmette.jets.writer import DELIMITERS, Writer, suffix_of
 
 __all__ = ["batches", "count", "read", "stream", "write"]
@@ -58,7 +58,7 @@ def read(path: StrPath, *, by: str | Sequence[str] | None = None) -> Jets:
     >>> jets, jets.ids["event"]
     (Jets(n_jets=2, n_particles=3), array([7, 8]))
     """
-    return Jets.concatenate(stream(path, by=by))
+    return joined(list(stream(path, by=by)))
 
 
 def batches(jets: Jets | StrPath | Iterable[Jets], by: str | Sequence[str] | None = None) -> Iterable[Jets]:
@@ -87,7 +87,7 @@ def count(path: StrPath) -> int | None:
             return None
         with _named(file):
             schema, n_rows = parquet.read_schema(file), parquet.read_metadata(file).num_rows
-        if not _has_lists(schema, find_momenta(schema.names, str(file))):
+        if not locate_momenta(schema, str(file))[1]:
             return None
         total += n_rows
     return total
@@ -123,12 +123,12 @@ def _in_batches(parts: Iterable[Jets], batch_jets: int) -> Iterator[Jets]:
         waiting.append(part)
         n_waiting += len(part)
         if n_waiting >= batch_jets:
-            jets = Jets.concatenate(waiting)
+            jets = joined(waiting)
             full = n_waiting - n_waiting % batch_jets
             yield from (jets[first : first + batch_jets] for first in range(0, full, batch_jets))
             waiting, n_waiting = [jets[full:]], n_waiting - full
     if n_waiting:
-        yield Jets.concatenate(waiting)
+        yield joined(waiting)
 
 
 def _from_text(file: Path, by: Sequence[str] | None, seen: SeenIds) -> Iterator[Jets]:
@@ -136,11 +136,11 @@ def _from_text(file: Path, by: Sequence[str] | None, seen: SeenIds) -> Iterator[
     delimiter, where = DELIMITERS[suffix_of(file)], str(file)
     names = _header(file, delimiter)
     momenta, ids = find_momenta(names, where), find_ids(names, by, where)
-    types = dict.fromkeys(momenta, pyarrow.float64())
+    types = dict.fromkeys(momenta.values(), pyarrow.float64())
     options = {
         "read_options": text.ReadOptions(block_size=_BLOCK),
         "parse_options": text.ParseOptions(delimiter=delimiter),
-        "convert_options": text.ConvertOptions(include_columns=[*ids, *momenta], column_types=types),
+        "convert_options": text.ConvertOptions(include_columns=[*ids, *momenta.values()], column_types=types),
     }
     with _named(file), text.open_csv(file, **options) as reader:
         yield from jets_from_rows(reader, momenta, ids, seen, where)
@@ -158,22 +158,19 @@ def _from_parquet(file: Path, by: Sequence[str] | None, seen: SeenIds, first: in
     parquet, where = require("pyarrow.parquet", "parquet"), str(file)
     with _named(file), parquet.ParquetFile(file, pre_buffer=False) as table:
         schema = table.schema_arrow
-        momenta = find_momenta(schema.names, where)
-        if not _has_lists(schema, momenta):
+        momenta, is_whole = locate_momenta(schema, where)
+        columns = list(dict.fromkeys(path[0] for path in momenta.values()))
+        if not is_whole:
             ids = find_ids(schema.names, by, where)
-            batches = table.iter_batches(batch_size=_ROWS, columns=[*ids, *momenta])
-            yield from jets_from_rows(batches, momenta, ids, seen, where)
+            rows = table.iter_batches(batch_size=_ROWS, columns=[*ids, *columns])
+            yield from jets_from_rows(rows, {field: path[0] for field, path in momenta.items()}, ids, seen, where)
             return
         scalars = [field.name for field in schema if is_scalar(field.type)]
         ids = scalars if by is None else find_ids(schema.names, by, where)
         children = [field.name for field in schema if field.name == CHILDREN and is_list(field.type)]
-        for batch in table.iter_batches(batch_size=_ROWS // 8, columns=[*ids, *momenta, *children]):
+        for batch in table.iter_batches(batch_size=_ROWS // 8, columns=[*ids, *columns, *children]):
             yield jets_from_lists(batch, momenta, ids, law_of(schema), first, where)
             first += batch.num_rows
-
-
-def _has_lists(schema: Any, momenta: list[str]) -> bool:
-    return is_list(schema.field(momenta[0]).type)
 
 
 @contextmanager
@@ -184,5 +181,5 @@ def _named(file: Path) -> Iterator[None]:
         yield
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
         raise ValueError(
-            f"{file} cannot be read: {error}; expected a table with numbers E, px, py, pz, and ids all of one kind"
+            f"{file} cannot be read: {error}; expected a table with numbers, such as E, px, py, pz, and ids of one kind"
         ) from None

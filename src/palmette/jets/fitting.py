@@ -7,10 +7,11 @@ t_cut it jumps: see `palmette.jets._cut`.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -24,7 +25,7 @@ from palmette.evidence.climbing import climb
 from palmette.jets._cut import upper_end
 from palmette.jets._sample import Sample, listed, usable
 from palmette.jets.files import batches
-from palmette.jets.ragged import Jets
+from palmette.jets.ragged import Jets, joined
 from palmette.models.particles import check_positive
 from palmette.progress import Progress
 
@@ -33,7 +34,7 @@ __all__ = ["ShowerFit", "fit_shower"]
 _START = 1.0
 _FEW = 100  # jets; as well as these can tell, the maximum is found by large steps
 _TOLERANCE = 0.02  # nats
-_UNIT = 2.5  # standard errors that small steps are measured by: the curvature is taken at 0.4 of a unit, one error
+_UNIT = 2.5  # standard errors that small steps are measured by
 _MOST_PASSES = 30  # of each of the two
 _EDGE = 1e-6
 _UNHEARD_OF = 10.0  # jets that should be there: that none is has a probability of e^−10
@@ -109,8 +110,9 @@ def fit_shower(
     warning if `impossible` is "drop". Those that are broken (a NaN, E² < |p|²) are left out, with a warning.
 
     >>> import palmette as pal
-    >>> pal.jets.fit_shower(pal.simulate.ginkgo(300, max_leaves=8, rng=1), t_cut=16.0)
-    ShowerFit(rate=1.651 (1.478 to 1.844), level=0.95, n_jets=300)
+    >>> fit = pal.jets.fit_shower(pal.simulate.ginkgo(300, max_leaves=8, rng=1), t_cut=16.0)
+    >>> fit.leaves, [round(end, 1) for end in fit.intervals["rate"]]
+    ((1, 8), [1.5, 1.8])
     """
     ends = _check(likelihood, impossible, within, level)
     cut = None if t_cut is None else check_positive("t_cut", t_cut)
@@ -119,7 +121,7 @@ def fit_shower(
         names.append("root_rate")
     elif root_rate is not None:
         fixed["root_rate"] = check_positive("root_rate", root_rate)
-    used, leaves, left_out = usable(Jets.concatenate(batches(jets, by)), min_leaves, max_leaves)
+    used, leaves, left_out = usable(joined(list(batches(jets, by))), min_leaves, max_leaves)
     sample = _possible(Sample(used, leaves, cut, threads), impossible, left_out)
     asked = _Passes(sample, progress)
     try:
@@ -181,7 +183,24 @@ def _climbed(
         most=_MOST_PASSES,
     )
     x = np.clip(rough.x + unit * fine.x, low, high)
-    return _Best(_values(names, x), fine.value, -fine.hessian / np.outer(unit, unit), _edges(names, x, low, high))
+    curvature, edges = -fine.hessian / np.outer(unit, unit), _edges(names, x, low, high)
+    errors = _errors(curvature, names, edges)
+    if np.isfinite(errors).all():
+        curvature = _curvature(log_likelihood, x, fine.value, np.minimum(errors, 1.0))
+    return _Best(_values(names, x), fine.value, curvature, edges)
+
+
+def _curvature(f: Callable[[Floats], float], x: Floats, value: float, step: Floats) -> Floats:
+    # −∂²f by differences between points one standard error apart, where an interval ends or nearly so.
+    k = len(x)
+    axes = np.diag(step)
+    up, down = ([f(x + side * axis) for axis in axes] for side in (1, -1))
+    falls = 2 * value - np.array(up) - np.array(down)
+    out = np.diag(falls / step**2)
+    for i, j in itertools.combinations(range(k), 2):
+        both = 2 * value - f(x + axes[i] + axes[j]) - f(x - axes[i] - axes[j])
+        out[i, j] = out[j, i] = (both - falls[i] - falls[j]) / (2 * step[i] * step[j])
+    return out
 
 
 def _values(names: list[str], x: Floats) -> dict[str, float]:

@@ -21,11 +21,12 @@ from palmette.checks import check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.jets.chunks import SEARCHES, Chunk, Inference
 from palmette.jets.files import batches, count
-from palmette.jets.ragged import Jets
+from palmette.jets.ragged import Jets, joined
 
-__all__ = ["LARGEST", "infer"]
+__all__ = ["MAX_LEAVES", "infer"]
 
-LARGEST = 64  # leaves of one jet: clusters are compared as words of so many bits
+MAX_LEAVES = 64  # of a jet that is sampled, unless more are asked for: ten seconds of a processor
+_LARGEST = 2048
 _MOST_EXACT = 22  # leaves: minutes, and half a gigabyte
 
 
@@ -40,7 +41,7 @@ def infer(
     searches: Sequence[str] = (),
     n_draws: int = 0,
     seed: int = 0,
-    max_leaves: int = LARGEST,
+    max_leaves: int = MAX_LEAVES,
     exact_leaves: int = DEFAULTS.batch_leaves,
     sweeps: int = SWEEPS,
     geometry: str = "pp",
@@ -73,13 +74,13 @@ def infer(
     kind                   "exact", or "sampled" by chains; `map` is then the best history that was found
     log_partition_error    standard error of log Z; 0 if it is exact
     r_hat                  how far the chains agree: near 1 if they do; null if there are none
-    error                  why there is nothing else in this row, or null
+    error                  why there is nothing else in this row, or no log Z and MAP (and draws); null if all is there
     =====================  ======================================================================================
 
     A jet becomes an error if a number is not finite or an energy negative, if a particle or the whole has E² < |p|²
-    by more than rounding, or if it has no particles or more than `max_leaves` (64 at most). Jets of more than
-    `exact_leaves` (22 at most, and three times the work for each) are sampled, with `sweeps` as in
-    `palmette.batch.infer`: some seconds each.
+    by more than rounding, or if it has no particles. Jets of more than `exact_leaves` (22 at most, and three times the
+    work for each) are sampled, with `sweeps` as in `palmette.batch.infer`: some seconds each. Those of more than
+    `max_leaves` are not even that: they have what searches find, and the log potential of the truth.
 
     >>> import palmette as pal
     >>> simulated = pal.simulate.ginkgo(3, max_leaves=6, rng=1)
@@ -96,7 +97,7 @@ def infer(
         _check_searches(searches),
         check_whole("n_draws", n_draws),
         check_whole("seed", seed),
-        _check_most("max_leaves", max_leaves, LARGEST),
+        _check_most("max_leaves", max_leaves, _LARGEST),
         max(FEWEST_LEAVES, _check_most("exact_leaves", exact_leaves, _MOST_EXACT)),
         check_integer("sweeps", sweeps, FEWEST_SWEEPS),
         None if engine is None else 1,
@@ -135,7 +136,7 @@ def _chunks(parts: Iterable[Jets], work: Inference, nanoseconds: float) -> Itera
     # Every chunk but the last is the shortest one that is worth so much, however the jets were read.
     first, waiting = 0, None
     for batch in parts:
-        waiting = batch if waiting is None else Jets.concatenate([waiting, batch])
+        waiting = batch if waiting is None else joined([waiting, batch])
         spent = np.cumsum(work.cost(waiting.n_leaves))
         begin = 0
         while len(spent) and spent[-1] >= nanoseconds:

@@ -16,11 +16,12 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Jet", "Jets"]
+__all__ = ["Jet", "Jets", "joined"]
 
 Ids = Mapping[str, npt.NDArray[Any]]
 
 _COLUMNS = "(E, px, py, pz)"
+_PART = "part"  # the id that tells jets of different parts from each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,24 +106,13 @@ class Jets(Immutable, Sequence[Jet]):
     def concatenate(cls, parts: Iterable[Jets]) -> Jets:
         """The jets of all parts, one after another; they have the truth, or a law, if all parts have the same.
 
-        >>> Jets.concatenate([Jets.from_list([[[5, 3, 0, 0]]])] * 2).ids["jet"]
-        array([0, 0])
+        If two jets would have the same ids, these get one more, `part`: 0 for the jets of the first part, and so on.
+
+        >>> Jets.concatenate([Jets.from_list([[[5, 3, 0, 0]]])] * 2).ids["part"]
+        array([0, 1])
         """
         every = list(parts)
-        if not every:
-            return Jets.from_list([])
-        if len(every) == 1:
-            return every[0]
-        _check_same_ids(every)
-        splits = [part.children for part in every if part.children is not None]
-        laws = [(part.law, part.leaf_bounds) for part in every]
-        make = every[0]._like if all(law == laws[0] for law in laws) else Jets
-        return make(
-            read_only(np.concatenate([part.momenta for part in every])),
-            _edges(np.concatenate([part.n_leaves for part in every])),
-            {name: np.concatenate([part.ids[name] for part in every]) for name in every[0].ids},
-            read_only(np.concatenate(splits)) if len(splits) == len(every) else None,
-        )
+        return joined(every) if len(every) < 2 or not _share_ids(every) else joined(_numbered(every))
 
     @property
     def law(self) -> dict[str, float] | None:
@@ -206,6 +196,49 @@ class Jets(Immutable, Sequence[Jet]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_jets={len(self)}, n_particles={len(self.momenta)})"
+
+
+def joined(parts: list[Jets]) -> Jets:
+    """The same for parts whose ids are known to differ, as those of one file are."""
+    if not parts:
+        return Jets.from_list([])
+    if len(parts) == 1:
+        return parts[0]
+    _check_same_ids(parts)
+    splits = [part.children for part in parts if part.children is not None]
+    laws = [(part.law, part.leaf_bounds) for part in parts]
+    make = parts[0]._like if all(law == laws[0] for law in laws) else Jets
+    return make(
+        read_only(np.concatenate([part.momenta for part in parts])),
+        _edges(np.concatenate([part.n_leaves for part in parts])),
+        {name: np.concatenate([part.ids[name] for part in parts]) for name in parts[0].ids},
+        read_only(np.concatenate(splits)) if len(splits) == len(parts) else None,
+    )
+
+
+def _share_ids(parts: list[Jets]) -> bool:
+    # Parts that have been numbered go on being.
+    if any(_PART in part.ids for part in parts):
+        return True
+    _check_same_ids(parts)
+    columns = [
+        np.unique(np.concatenate([part.ids[name] for part in parts]), return_inverse=True)[1] for name in parts[0].ids
+    ]
+    return len(columns) == 0 or len(np.unique(np.stack(columns), axis=1).T) < len(columns[0])
+
+
+def _numbered(parts: list[Jets]) -> list[Jets]:
+    out, first = [], 0
+    for part in parts:
+        own = np.asarray(part.ids.get(_PART, np.zeros(len(part), np.int64)))
+        numbers = first + np.unique(own, return_inverse=True)[1].reshape(-1)
+        out.append(part._like(part.momenta, part.offsets, {_PART: numbers, **_others(part.ids)}, part.children))
+        first = 1 + int(numbers.max(initial=first - 1))
+    return out
+
+
+def _others(ids: Ids) -> Ids:
+    return {name: values for name, values in ids.items() if name != _PART}
 
 
 def _edges(sizes: Ints) -> Ints:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from palmette._extras import require
-from palmette.jets._columns import FIELDS
 from palmette.jets._jet_rows import CHILDREN, lists_from_jets
+from palmette.jets._kinematics import FIELDS
 from palmette.jets._particle_rows import rows_from_jets
 from palmette.jets._unique_ids import SeenIds
 from palmette.jets.ragged import Jets

@@ -49,13 +49,13 @@ class Ginkgo(SplitModel):
     "symmetric"
         the mean over both orders of drawing the children, with true masses everywhere. A child with t ≤ t_cut
         is a leaf of the shower, λ·min(T, t_cut) takes the place of λ t_cut, and K = −log(1 − e^{−0.999 λ}).
-        −inf if t_P ≤ t_cut, if a child has t ≥ 0.999 t_P, or if √t_L + √t_R > √t_P. The root splits with
-        `root_rate`.
+        −inf if t_P ≤ t_cut, if a child has t ≥ 0.999 t_P, or if √t_L + √t_R > √t_P.
     "literal"
         Σ over both children of K + log λ − log t_P − λ t/t_P, with true masses; −inf if t_P = 0. It has no
         cut-off: `t_cut` may be left out, and does not enter.
 
-    `momenta` is (n, 4): E, px, py, pz of each particle. `rate` is λ; `t_cut` is in units of E². A particle
+    `momenta` is (n, 4): E, px, py, pz of each particle. `rate` is λ, and `root_rate` that of the split of the whole
+    jet, if it is another, as it is for the simulator's preset "w"; `t_cut` is in units of E². A particle
     with E² < |p|² counts as massless, with a warning if that is more than rounding.
 
     >>> import palmette as pal
@@ -64,7 +64,6 @@ class Ginkgo(SplitModel):
     """
 
     likelihood: ClassVar[str]
-    _one_rate: ClassVar[bool] = True
 
     def __new__(cls, *args: Any, likelihood: str = "ordered", **kwargs: Any) -> Ginkgo:
         """An instance of the private class that holds the compiled functions of this likelihood."""
@@ -83,11 +82,6 @@ class Ginkgo(SplitModel):
         self.rate = check_positive("rate", rate)
         self.root_rate = self.rate if root_rate is None else check_positive("root_rate", root_rate)
         self.t_cut = None if t_cut is None else check_positive("t_cut", t_cut)
-        if self._one_rate and self.root_rate != self.rate:
-            raise ValueError(
-                f"root_rate is {self.root_rate:g}, but {self.likelihood!r} has one rate for all splits, "
-                f"{self.rate:g}; leave root_rate out, or use likelihood='density' or 'symmetric'"
-            )
         particles = check_particles(momenta)
         check_totals(particles, np.array([0, len(particles)]))
         super().__init__(len(particles), theta=self._parameters(), additive=particles, labels=labels)
@@ -98,7 +92,7 @@ class Ginkgo(SplitModel):
         return self.additive
 
     def __repr__(self) -> str:
-        rates = f"rate={self.rate}" + ("" if self._one_rate else f", root_rate={self.root_rate}")
+        rates = f"rate={self.rate}" + ("" if self.root_rate == self.rate else f", root_rate={self.root_rate}")
         return f"Ginkgo(n_leaves={self.n_leaves}, likelihood={self.likelihood!r}, {rates}, t_cut={self.t_cut})"
 
     def _parameters(self) -> list[float]:
@@ -112,20 +106,23 @@ class Ginkgo(SplitModel):
 
 class _Ordered(Ginkgo):
     likelihood = "ordered"
-    n_features = 3
+    n_features = 4
     features = staticmethod(laws.ordered_features)
     score = staticmethod(laws.ordered_score)
     bound = staticmethod(ordered_bound)
 
     def _parameters(self) -> list[float]:
-        rate, t_cut, log_rate = self.rate, self._cut(), math.log(self.rate)
+        return [*self._own(self.rate), *self._own(self.root_rate)]
+
+    def _own(self, rate: float) -> list[float]:
+        # Of the splits of this rate: those of the root follow those of the others, from `laws.ROOT` on.
+        t_cut, log_rate = self._cut(), math.log(rate)
         leaves = 2 * laws.log_norm(rate) - _LOG_4PI
         return [rate, rate * t_cut, log_rate, leaves, t_cut, leaves + 2 * log_rate]
 
 
 class _Symmetric(Ginkgo):
     likelihood = "symmetric"
-    _one_rate = False
     n_features = 6
     features = staticmethod(laws.symmetric_features)
     score = staticmethod(laws.symmetric_score)
@@ -157,7 +154,8 @@ class _Literal(Ginkgo):
     bound = staticmethod(literal_bound)
 
     def _parameters(self) -> list[float]:
-        return [self.rate, 2 * (laws.log_norm(self.rate) + math.log(self.rate))]
+        rates = [self.rate, self.root_rate]
+        return [*rates, *(2 * (laws.log_norm(rate) + math.log(rate)) for rate in rates)]
 
 
 def _variant(likelihood: str) -> type[Ginkgo]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from palmette._jit import inline, specialise_inline
 from palmette.models.bounds import least_sums, turn_into_shares
+from palmette.models.shower_laws import ROOT
 
 __all__ = ["literal_bound", "ordered_bound", "symmetric_bound"]
 
@@ -37,16 +38,17 @@ def _ordered_limit(theta, root, a, b, least, most, low, high):
     All clusters but leaves have t ≥ t_cut. log(λ/s) − λ lo/s is at most −1 − log lo, whatever s is; a leaf's factor
     is a probability, and both leaves of a pair have that of t_P.
     """
-    rate, t_cut = theta[0], theta[4]
+    own = ROOT if root else 0
+    rate, t_cut = theta[own], theta[4]
     if high < t_cut:
         return -_INF
     low = max(low, t_cut)
     if a == 1:
-        return theta[3] + 2.0 * math.log(-math.expm1(-theta[1] / low))
+        return theta[own + 3] + 2.0 * math.log(-math.expm1(-theta[own + 1] / low))
     one, two = max(least[a], t_cut), max(least[b], t_cut)
     if b == 1:
-        return theta[3] + _peak(rate, one, low, high)
-    return theta[3] + _peak(rate, max(one, two), low, high) - 1.0 - math.log(min(one, two))
+        return theta[own + 3] + _peak(rate, one, low, high)
+    return theta[own + 3] + _peak(rate, max(one, two), low, high) - 1.0 - math.log(min(one, two))
 
 
 @inline
@@ -87,8 +89,9 @@ def _symmetric_limit(theta, root, a, b, least, most, low, high):
 def _literal_limit(theta, root, a, b, least, most, low, high):
     """log ψ ≤ 2 (K + log λ − log T) − λ (t_L + t_R)/T at the least masses² of the parts, T = t_P at its best."""
     children = least[a] + least[b]
-    T = min(max(0.5 * theta[0] * children, low), high)
-    return theta[1] - 2.0 * math.log(T) - theta[0] * children / T if T > 0.0 else _INF
+    rate = theta[root]
+    T = min(max(0.5 * rate * children, low), high)
+    return theta[2 + root] - 2.0 * math.log(T) - rate * children / T if T > 0.0 else _INF
 
 
 def _mass_bound(theta, n, members, additive, pairwise):

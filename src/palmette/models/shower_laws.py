@@ -12,6 +12,7 @@ from palmette._jit import inline
 from palmette.numeric import exponential, logarithm, one_minus_exponential
 
 __all__ = [
+    "ROOT",
     "TOP",
     "density_features",
     "density_score",
@@ -26,6 +27,7 @@ __all__ = [
 
 _INF = math.inf
 _TINY = 1e-60  # the square of the smallest parameter that is accepted
+ROOT = 6  # where θ of the root's splits begins, for "ordered"
 TOP = 0.999  # the simulator draws children below this share of what their parent leaves them
 _TOP_MASS = math.sqrt(TOP)
 _AT_REST = 1e-18  # children at rest in their parent's frame: the density of momenta has an infinite, thin peak there
@@ -49,18 +51,20 @@ def _mass_squared(p):
 
 @inline
 def ordered_features(theta, n, size, sums, pairs, out):
-    """√t (0 for a leaf), and log and rate over t of its splits; −inf below the cut-off."""
+    """√t (0 for a leaf); of its splits: log, −inf below the cut-off, rate over t, and where their θ begins."""
     t = _mass_squared(sums)
+    own = ROOT if size == n else 0
     out[0] = math.sqrt(t) if size > 1 else 0.0
-    out[1], out[2] = -_INF, 0.0
+    out[1], out[2], out[3] = -_INF, 0.0, own
     if size > 1 and t >= theta[4]:
-        out[1] = theta[5] - math.log(t)
-        out[2] = theta[0] / t
+        out[1] = theta[own + 5] - math.log(t)
+        out[2] = theta[own] / t
 
 
 @inline
 def ordered_score(theta, parent, left, right):
     """log ψ of the likelihood "ordered"."""
+    own = int(parent[3])
     high = max(left[0], right[0])
     low = min(left[0], right[0])
     gap = parent[0] - high
@@ -68,11 +72,11 @@ def ordered_score(theta, parent, left, right):
     if low > 0.0:
         if rest == 0.0:
             return -_INF
-        return (parent[1] - parent[2] * (high * high)) - (logarithm(rest) + theta[0] * (low * low) / rest)
-    below = logarithm(_below(theta[1] / rest))
+        return (parent[1] - parent[2] * (high * high)) - (logarithm(rest) + theta[own] * (low * low) / rest)
+    below = logarithm(_below(theta[own + 1] / rest))
     if high > 0.0:
-        return (parent[1] - parent[2] * (high * high)) + (below - theta[2])
-    return theta[3] + 2.0 * below if parent[1] > -_INF else -_INF
+        return (parent[1] - parent[2] * (high * high)) + (below - theta[own + 2])
+    return theta[own + 3] + 2.0 * below if parent[1] > -_INF else -_INF
 
 
 @inline
@@ -162,11 +166,12 @@ def density_score(theta, parent, left, right):
 def literal_features(theta, n, size, sums, pairs, out):
     """t, and what its splits share; −inf for massless ones."""
     t = _mass_squared(sums)
+    root = 1 if size == n else 0
     out[0] = t
     out[1], out[2] = -_INF, 0.0
     if t > 0.0:
-        out[1] = theta[1] - 2.0 * math.log(t)
-        out[2] = theta[0] / t
+        out[1] = theta[2 + root] - 2.0 * math.log(t)
+        out[2] = theta[root] / t
 
 
 @inline

@@ -11,7 +11,9 @@ from palmette.array_types import Floats, Ints
 from palmette.models.base import checked_values, require_masks
 from palmette.models.split_model import HierarchyModel, MaskList
 
-__all__ = ["SplitFunction"]
+__all__ = ["SplitFunction", "SplitValues", "split_values"]
+
+SplitValues = HierarchyModel | Callable[[Ints, Ints], npt.ArrayLike]  #: a number for every split
 
 
 class SplitFunction(HierarchyModel):
@@ -42,3 +44,12 @@ class SplitFunction(HierarchyModel):
         left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
         name = lambda i: f"{left[i]:#b} | {right[i]:#b}"  # noqa: E731
         return checked_values(self._function(left, right), "split", name, len(left))
+
+
+def split_values(f: SplitValues, model: HierarchyModel) -> HierarchyModel:
+    """A number for every split of the leaves of `model`, as a model whose log ψ it is."""
+    if not isinstance(f, HierarchyModel):
+        return SplitFunction(model.n_leaves, f, labels=model.labels)
+    if f.labels != model.labels:
+        raise ValueError("the function has other leaves than the posterior; make it with the same labels, in one order")
+    return f

@@ -13,6 +13,7 @@ from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.base import require_model
+from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.models.tempered import Tempered
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
@@ -122,6 +123,19 @@ class HierarchyPosterior(
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
         return self.passes.expected_lca_sizes(self._possible, self._outside)
+
+    def expected(self, f: SplitValues) -> float:
+        """E[Σ f(L, R) over the splits of a hierarchy]: one more pass, exactly.
+
+        `f` is a function of two arrays of bit masks, as `palmette.models.SplitFunction` takes it, or a model of the
+        same leaves, whose log ψ is taken for f. Of a 0/1 function it is the expected number of such splits.
+
+        >>> import numpy as np, palmette as pal
+        >>> is_even = lambda left, right: np.bitwise_count(left) == np.bitwise_count(right)
+        >>> round(pal.HierarchyPosterior(pal.models.Uniform(4)).expected(is_even), 4)  # 12/15 · 1 + 3/15 · 3
+        1.4
+        """
+        return self.passes.expected(self._possible, self._outside, split_values(f, self._model))
 
     def link_probabilities(self) -> Floats:
         """(n, n): the probability that i and j are joined, given what is known of all pairs; 0 on the diagonal.

@@ -12,6 +12,7 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
+from palmette.models.split_function import SplitValues
 from palmette.passes.hierarchies.protocol import Splits
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import hierarchy_of_masks
@@ -52,6 +53,10 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior], HierarchyVerbs):
     def expected_lca_size(self) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
         return self._mean(lambda part: part.expected_lca_size())
+
+    def expected(self, f: SplitValues) -> float:
+        """E[Σ f(L, R) over the splits of a hierarchy], exactly."""
+        return float(self.weights @ self._each(lambda part: part.expected(f)))
 
     def link_probabilities(self) -> Floats:
         """(n, n): the probability that i and j are joined, given what is known of all pairs; 0 on the diagonal."""

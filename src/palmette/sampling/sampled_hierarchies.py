@@ -14,6 +14,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import align_labels, describe_cluster, leaf_index, leaf_numbers
+from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.cache import cached
@@ -249,6 +250,11 @@ class SampledPosterior(Sampled[SplitModel]):
             return SampledSplitRow(left, right, p, error)
 
         return Table(SampledSplitRow, row, len(chosen))
+
+    def expected(self, f: SplitValues) -> Estimate:
+        """E[Σ f(L, R) over the splits of a hierarchy], as `HierarchyPosterior.expected` has it."""
+        values = split_values(f, self.model).split_log_potentials(self._seen.trellis)
+        return self._mean(values[self._seen.splits].sum(axis=2))
 
     def expected_lca_size(self) -> Estimates:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""

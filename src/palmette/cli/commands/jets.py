@@ -11,18 +11,28 @@ import click
 
 from palmette.batch import Results
 from palmette.batch.inference import SWEEPS
+from palmette.batch.run import MANIFEST
 from palmette.cli.options import stack
 from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
 from palmette.jets import SEARCHES, Comparison, ShowerFit, Writer, compare, fit_shower, infer, stream
-from palmette.jets.inference import LARGEST
+from palmette.jets.inference import MAX_LEAVES
 from palmette.progress import Progress
 from palmette.simulate import ginkgo
 
 __all__ = ["jets"]
 
 _AT_A_TIME = 8192  # jets simulated at a time
+
+
+_PARENTS = "no history of theirs has all parents above t_cut"
+_IMPOSSIBLE = {  # what a law forbids, likelihood by likelihood
+    "ordered": _PARENTS,
+    "symmetric": f"{_PARENTS} and masses that a shower can make",
+    "density": f"a particle is heavier than t_cut, or {_PARENTS} and masses that a shower can make",
+    "literal": "all histories have a parent of mass 0",
+}
 
 
 @click.group()
@@ -35,18 +45,23 @@ _seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_de
 _law_options = stack(
     click.option("--rate", type=float, help="λ of the splits; a simulated file knows it."),
     click.option("--t-cut", type=float, help="Mass² at which showers stop; a simulated file knows it."),
-    click.option("--root-rate", type=float, help="λ of the first split, if it is another (symmetric only)."),
+    click.option("--root-rate", type=float, help="λ of the first split, if it is another; a simulated file knows it."),
     click.option(
         "--likelihood",
         type=click.Choice(["ordered", "symmetric", "density", "literal"]),
         default="ordered",
         show_default=True,
     ),
-    click.option("--max-leaves", type=int, default=LARGEST, show_default=True, help="Larger jets become errors."),
+    click.option(
+        "--max-leaves", type=int, default=MAX_LEAVES, show_default=True, help="Larger jets get no log Z and no MAP."
+    ),
     click.option(
         "--exact-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets are sampled."
     ),
     click.option("--sweeps", type=int, default=SWEEPS, show_default=True, help="Of the chains of a sampled jet."),
+    click.option(
+        "--geometry", type=click.Choice(["pp", "ee"]), default="pp", show_default=True, help="Of kt and its kin."
+    ),
     click.option("--by", multiple=True, help="Column that names the jet of a particle (CSV); may be repeated."),
     click.option("--workers", type=click.IntRange(1), help="Processes to work in; this one unless given."),
     click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to work on."),
@@ -108,6 +123,8 @@ def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options
     sampled = f"; {counts['sampled']:,} were sampled, not summed over" if counts["sampled"] else ""
     parts = len(results.parts)
     click.echo(f"{counts['jets']:,} jets in {parts} parts in {folder}; {counts['errors']:,} have errors{sampled}")
+    if counts["impossible"]:
+        click.echo(f"  {counts['impossible']:,} are impossible (log Z = −inf): {_IMPOSSIBLE[options['likelihood']]}")
     for error, number in counts["first_errors"].items():
         click.echo(f"  {number:,} × {error}")
 
@@ -126,7 +143,7 @@ def compare_command(path: Path, folder: Path | None, as_json: bool, searches: tu
     \b
     palmette jets compare jets.parquet --search greedy --search kt
     """
-    if path.is_dir() and (path / "manifest.json").exists():
+    if path.is_dir() and (path / MANIFEST).exists():
         table = compare(Results(path))
     else:
         table = compare(_run(path, folder, searches=searches or SEARCHES, seed=0, n_draws=0, **options))
@@ -193,31 +210,35 @@ def _run(path: Path, folder: Path | None, **options: Any) -> Any:
         raise click.UsageError("give --workers or --dask, not both")
     options["by"] = options["by"] or None
     given = {name: options.pop(name) for name in ("rate", "t_cut", "root_rate")}
-    law = _law_of(path, options["by"], options["likelihood"])
+    law = _law_of(path, options["by"])
     law |= {name: value for name, value in given.items() if value is not None}
     if "rate" not in law:
         raise click.UsageError(f"{path} does not say which law its jets follow; give --rate (and --t-cut)")
     return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
 
 
-def _law_of(path: Path, by: Any, likelihood: str) -> dict[str, Any]:
+def _law_of(path: Path, by: Any) -> dict[str, Any]:
     # What a simulated file says of itself.
     first = next(stream(path, 1, by=by), None)
-    law = dict((first.law if first is not None else None) or {})
-    if likelihood not in ("symmetric", "density"):
-        law.pop("root_rate", None)
-    return law
+    return dict((first.law if first is not None else None) or {})
 
 
 def _counts(results: Results) -> dict[str, Any]:
     errors: Counter[str] = Counter()
-    total = sampled = 0
+    total = sampled = impossible = 0
     for part in results:
         total += part.num_rows
         sampled += part["kind"].to_pylist().count("sampled")
+        impossible += part["log_partition"].to_pylist().count(-math.inf)
         errors.update(error.partition(":")[0] for error in part["error"].drop_null().to_pylist())
     first = dict(errors.most_common(5))
-    return {"jets": total, "sampled": sampled, "errors": errors.total(), "first_errors": first}
+    return {
+        "jets": total,
+        "sampled": sampled,
+        "impossible": impossible,
+        "errors": errors.total(),
+        "first_errors": first,
+    }
 
 
 def _as_text(rows: list[Comparison]) -> str:

@@ -197,6 +197,13 @@ class FullHierarchyPasses(HierarchyPasses):
         kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
         return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other_Z), mu)
 
+    def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
+        """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
+        self.clusters.require_bytes(self.memory_needed + values.split_table_bytes)
+        given = tabulate_potentials(values, self.clusters)
+        kernel = outside.value_clusters(self.tables.log_psi, given.log_psi)
+        return self._general.expectation(kernel, (self.tables.data, Z, given.data), mu)
+
     def _divergence_within(self, other: HierarchyPasses, other_Z: Floats) -> float:
         # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
         assert other.trellis is not None

@@ -15,6 +15,7 @@ import numpy as np
 from palmette.array_types import Floats, Masks
 from palmette.clusters import lowest_first
 from palmette.defaults import DEFAULTS
+from palmette.models.split_model import HierarchyModel
 from palmette.models.uniform import Uniform
 from palmette.passes.hierarchies.blocks import BLOCK, SplitBlock, SplitBlocks
 from palmette.passes.hierarchies.draws import draw_masks
@@ -148,6 +149,17 @@ class ListedHierarchyPasses(FullHierarchyPasses):
     def entropy_alone(self, Z: Floats) -> float:
         """The entropy for one who does not want μ, which comes with it."""
         return HierarchyPasses.entropy_alone(self, Z)
+
+    def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
+        """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
+        total = 0.0
+        for block in self._downward("taking an expectation", mu):
+            left, right = block.parts()
+            parent = np.broadcast_to(block.parents.astype(np.int64)[:, None], left.shape)
+            p = mu[parent] * np.exp(block.log_psi + (Z[left] + Z[right] - Z[parent]))
+            some = p > 0.0
+            total += float(p[some] @ values.log_potentials(left[some].astype(np.int64), right[some].astype(np.int64)))
+        return total
 
     def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""

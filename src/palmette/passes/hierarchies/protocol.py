@@ -100,6 +100,9 @@ class HierarchyPasses(Protocol):
     def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies, q being the other's; +inf where q = 0 < p."""
 
+    def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
+        """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
+
     def pair_sums(self, values: Floats) -> Floats:
         """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
 

@@ -138,6 +138,13 @@ class SparseHierarchyPasses(HierarchyPasses):
         theirs = other.split_log_shares(P, L, R, other_Z)
         return float((mu[t.parent[some]] * share[some] * (np.log(share[some]) - theirs)).sum())
 
+    def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
+        """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
+        mu, share = self.probabilities(Z)
+        p = mu[self.trellis.parent] * share
+        some = p > 0.0
+        return float(p[some] @ values.split_log_potentials(self.trellis)[some])
+
     def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent; −inf if it is not there."""
         at = self.trellis.find_splits(*(self.trellis.find_words(words) for words in (parent, left)))

@@ -12,18 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import kernel, reduction
+from palmette._jit import kernel, reduction, specialise_inline
 from palmette.clusters import lowest_leaf
 from palmette.numeric import add_shares, exponential
-from palmette.recursions.subsets import TILE, ZERO, walking
+from palmette.recursions.subsets import TILE, ZERO, next_subset, walking
 from palmette.recursions.tiles import tile_for
 
-__all__ = ["divergence_clusters", "entropy_clusters", "gather_clusters", "pair_sums"]
+__all__ = [
+    "divergence_clusters",
+    "entropy_clusters",
+    "gather_clusters",
+    "mean_all_inline",
+    "pair_sums",
+    "value_clusters",
+]
 
 log_psi: Any = None  # the model's, put in by `walking`, as is the walk
 walk: Any = None
 new_tile: Any = None
 other_log_psi: Any = None
+value: Any = None
 
 
 def _gather_tile(context, first, table, begin, end, tile, state):
@@ -111,6 +119,52 @@ def divergence_clusters(log_psi: Any, other_log_psi: Any) -> Any:
     """The kernel ((data, Z, other_data, other_Z), masks, out): out[i] = Σ p (log p − log q), +inf where q = 0 < p."""
     functions = {"log_psi": log_psi, "other_log_psi": other_log_psi, "new_tile": tile_for(log_psi)}
     return walking(_over_splits, _divergence_tile, **functions)
+
+
+def _value_tile(context, first, table, begin, end, log_p, state):
+    (data, Z, value_data), P = context
+    values = np.empty(TILE)
+    for j in range(end):
+        L = first | table[j]
+        R = P ^ L
+        log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
+        values[j] = value(value_data, P, L, R)
+    return state + _add_weighted(log_p, values, end)
+
+
+def value_clusters(log_psi: Any, value: Any) -> Any:
+    """The kernel ((data, Z, value_data), masks, out): out[i] = Σ p v(L, R), splits of the i-th listed cluster."""
+    return walking(_over_splits, _value_tile, log_psi=log_psi, value=value, new_tile=tile_for(log_psi))
+
+
+def _mean_all(data, value_data, n, Z, mu):
+    # From the root down: the parents of a cluster have larger masks.
+    full = (1 << n) - 1
+    for mask in range(full):
+        mu[mask] = 0.0
+    mu[full] = 1.0
+    total = 0.0
+    for mask in range(full, 2, -1):
+        P = np.uint64(mask)
+        lowest = lowest_leaf(P)
+        others = P ^ lowest
+        sub = ZERO
+        while mu[mask] > 0.0 and sub != others:  # a leaf has no others
+            L = lowest | sub
+            R = P ^ L
+            share = exponential(log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P]))
+            if share > 0.0:
+                share *= mu[mask]
+                mu[L] += share
+                mu[R] += share
+                total += share * value(value_data, P, L, R)
+            sub = next_subset(sub, others)
+    return total
+
+
+def mean_all_inline(log_psi: Any, value: Any) -> Any:
+    """A part of kernels, (data, value_data, n, Z, μ): E[Σ v(L, R)] over the splits of hierarchies, if there is one."""
+    return specialise_inline(_mean_all, log_psi=log_psi, value=value)
 
 
 @kernel
