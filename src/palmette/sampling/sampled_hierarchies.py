@@ -30,7 +30,7 @@ from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, Sample
 from palmette.sampling.pairs import expected_lca
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.smoothing import smoothed
-from palmette.sampling.starts import quench
+from palmette.sampling.starts import QUENCHES, quench
 from palmette.sampling.verdict import Verdict, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -298,7 +298,13 @@ class SampledPosterior(Sampled[SplitModel]):
     def _found(self) -> tuple[Hierarchy, float]:
         top = int(np.argmax(self.log_potentials))
         best = self._seen.trellis.hierarchy_of(self._by_draw(self._seen.splits)[top])
-        return quench(self._run.moves, best, self._run.seed)  # type: ignore[attr-defined]
+        moves, row = self._run.moves, np.empty(2 * self.n_leaves - 1, dtype=np.int32)  # type: ignore[attr-defined]
+        state = moves.start(best, self._run.seed, QUENCHES)  # type: ignore[attr-defined]
+        value = moves.restate(state)[0]
+        for value in quench(moves, state):  # noqa: B007
+            moves.record(state, row)
+            best = Hierarchy.from_parents(row, self.labels)
+        return best, value
 
     @cached
     def _share(self) -> Floats:
