@@ -265,13 +265,7 @@ class SampledPosterior(Sampled[SplitModel]):
         own, other = self._seen.trellis, trellis.aligned_to(self.labels)
         number = other.find_words(own.words)
         there = other.find_splits(number[own.parent], number[own.left]) >= 0
-        inside = np.asarray(there[self._seen.splits].all(axis=2))
-        share = self._share_of(inside)
-        if self.verdict.agree or self.n_chains < 2:
-            return share
-        # Whoever is told this share, or the log Z made of it, may never see the verdict.
-        spread = float(inside.mean(axis=1).std(ddof=1))
-        return Estimate(share.value, "estimate", max(share.standard_error, spread))
+        return self._share_inside(np.asarray(there[self._seen.splits].all(axis=2)))
 
     def log_partition_by(self, sparse: HierarchyPosterior) -> Estimate:
         """log Z over all hierarchies = log Z on a sparse trellis − log P(a hierarchy is in it).

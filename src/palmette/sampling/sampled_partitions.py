@@ -26,6 +26,7 @@ from palmette.sampling.partition_state import membership
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.starts import QUENCHES, quench
 from palmette.sampling.verdict import EventFigures, Verdict, judge
+from palmette.trellis.partitions.sparse import PartitionTrellis
 
 if TYPE_CHECKING:
     from palmette.sampling.partitions import PartitionRun
@@ -167,6 +168,15 @@ class SampledPartitions(Sampled[ClusterModel]):
         """The probability of all strictly more probable partitions."""
         own = self.log_potential(partition)
         return self._share_of((self.log_potentials > own + _SAME * max(1.0, abs(own))).reshape(-1))
+
+    def share_in(self, trellis: PartitionTrellis) -> Estimate:
+        """The probability that a partition is made of clusters of `trellis`: what a posterior on it covers.
+
+        Its log Z minus the logarithm of this share is log Z over all partitions.
+        """
+        _, first, which = np.unique(self._flat, axis=0, return_index=True, return_inverse=True)
+        known = np.array([(trellis.find_clusters(self._drawn(int(i))) >= 0).all() for i in first], dtype=bool)
+        return self._share_inside(known[which.reshape(-1)])
 
     # Clusters.
 
