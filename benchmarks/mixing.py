@@ -1,10 +1,11 @@
 """How well chains mix: palmette's moves against plain Metropolis, in equal time, from equal starts.
 
-    python benchmarks/mixing.py                        # simulated points, about fifteen minutes
+    python benchmarks/mixing.py                        # simulated points and iris, about fifteen minutes
     python benchmarks/mixing.py --data FOLDER          # and every table (.csv, .csv.gz) in a folder of one's own
     python benchmarks/mixing.py --seconds 4 --until 0  # quickly: so long for a chain, and no time to agreement
     python benchmarks/mixing.py --perplexity 10        # sharper posteriors
     python benchmarks/mixing.py --tune                 # other shares of patches and numbers of stops, instead
+    python benchmarks/mixing.py --write docs/sampling.md   # also put the tables into the page
 
 Metropolis is what phylogenetics does: half nearest-neighbour exchanges, half prunings of a random part that is
 regrafted at a random place, each kept with probability min(1, φ′/φ). These have kernels of their own here, on the same
@@ -16,8 +17,9 @@ of both begins at the same hierarchy, cooled down from a random one and then run
 β is such that 12 leaves taken at random have a perplexity of 100, so the posterior is neither uniform nor frozen. What
 counts are clusters of probability 0.05 to 0.95, in the mean of both samplers; effective samples of their indicators
 are over all chains, per second of processor time. A cluster that no chain of a sampler both enters and leaves counts
-for as many samples as there are chains, at most. PASS means that the worst cluster has five times as many as with
-Metropolis.
+for as many samples as there are chains, at most. What palmette reports are smoothed probabilities: as many effective
+samples as make p (1 − p) / n the variance of their mean, the time of smoothing every second state included. PASS means
+that the worst cluster has five times as many of these as with Metropolis.
 
 Last, the time until R̂ is below 1.05 for log φ and for every cluster of 0.02 to 0.98, as `sample_hierarchies` says
 itself, starts included, for the problems with a hundred leaves or fewer: with single chains, and where these need more
@@ -32,6 +34,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +42,7 @@ from typing import Any, NamedTuple
 
 import _tables
 import numpy as np
+from sklearn.datasets import load_iris
 
 import palmette as pal
 from palmette._jit import called, inline, reduction, specialise, specialise_called
@@ -47,6 +51,7 @@ from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.sampling.chain import N_STOPS, ChainState, HierarchyMoves
 from palmette.sampling.diagnostics import effective_size, rank_effective_size, rank_r_hat, split_r_hat
 from palmette.sampling.single import SingleChains
+from palmette.sampling.tilings import smooth
 
 N_CHAINS = 4
 SIZES = (100, 200)
@@ -57,6 +62,8 @@ TURN = 0.1  # seconds
 SETTLE = 0.5  # seconds of either sampler before the start, for each chain
 RATIO, AGREED, IN_TIME = 5.0, 1.05, 120.0
 N_RUNGS = 16
+SMOOTHED = 2  # one of so many states
+PAGE = Path(__file__).parent.parent / "docs" / "sampling.md"
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
@@ -451,6 +458,7 @@ def settled(moves: HierarchyMoves, seconds: float, seed: int) -> list[ChainState
 class Records(NamedTuple):
     """What some chains wrote down: of their clusters, and log φ."""
 
+    parents: np.ndarray  # (chains, draws, 2n − 1)
     keys: np.ndarray  # (chains, draws, n − 2): a number for each cluster but the root and single leaves
     log_potentials: np.ndarray  # (chains, draws)
     seconds: float  # of all chains together
@@ -478,7 +486,7 @@ def compared(samplers: list[Palmette], seconds: float) -> list[Records]:
         share = N_CHAINS * draws / sum(map(len, values[i]))  # chains have equal times, and not quite equal numbers
         numbers = np.array([chain[:draws] for chain in values[i]])
         n_moves = sampler.n_moves * numbers.size
-        found.append(Records(cluster_keys(parents), numbers, float(spent[i].sum()) * share, n_moves))
+        found.append(Records(parents, cluster_keys(parents), numbers, float(spent[i].sum()) * share, n_moves))
     return found
 
 
@@ -503,6 +511,39 @@ def open_clusters(*samplers: Records) -> np.ndarray:
     return found[(shares > OPEN) & (shares < 1.0 - OPEN)]
 
 
+def leaf_sets(records: Records, clusters: np.ndarray) -> np.ndarray:
+    """(clusters, words): their leaves as bits; none for a cluster that these chains have never had."""
+    n = (records.parents.shape[-1] + 1) // 2
+    keys, rows = records.keys.reshape(-1, n - 2), records.parents.reshape(-1, 2 * n - 1)
+    known, at = np.unique(keys, return_index=True)
+    words = np.zeros((len(clusters), (n + 63) // 64), dtype=np.uint64)
+    for i, place in enumerate(np.searchsorted(known, clusters).tolist()):
+        if place < len(known) and known[place] == clusters[i]:
+            row, node = rows[at[place] // (n - 2)], n + at[place] % (n - 2)
+            for leaf in range(n):
+                v = leaf
+                while v < node:
+                    v = row[v]
+                if v == node:
+                    words[i, leaf >> 6] |= np.uint64(1) << np.uint64(leaf & 63)
+    return words
+
+
+def smoothed_rates(model: Any, records: Records, clusters: np.ndarray) -> np.ndarray:
+    """Effective samples of the smoothed probability of each cluster, per second: p (1 − p) over its variance."""
+    rows, words = records.parents[:, ::SMOOTHED], leaf_sets(records, clusters)
+    smooth(model, rows[:, :2], words, np.array([0, 2]), 1)  # compiles
+    begin = time.process_time()
+    values = smooth(model, np.ascontiguousarray(rows), words, np.arange(rows.shape[1] + 1), 1)
+    seconds = records.seconds + time.process_time() - begin
+    p, spread = values.mean(axis=(0, 1)), values.var(axis=(0, 1))
+    variance = spread / np.asarray(effective_size(values))
+    events = occurrences(records, clusters)
+    sizes = np.where(variance > 0.0, p * (1.0 - p) / np.where(variance > 0.0, variance, 1.0), N_CHAINS)
+    frozen = (events == events[:, :1]).all(axis=(0, 1))
+    return np.where(frozen, np.minimum(sizes, N_CHAINS), sizes) / seconds
+
+
 class Figures(NamedTuple):
     """Per second of processor time, but R̂."""
 
@@ -515,13 +556,18 @@ class Figures(NamedTuple):
     """Clusters that no chain both entered and left."""
 
 
-def figures(records: Records, clusters: np.ndarray) -> Figures:
+def occurrences(records: Records, clusters: np.ndarray) -> np.ndarray:
+    """(chains, draws, clusters): which states have which."""
     chains, draws, _ = records.keys.shape
     column = np.minimum(np.searchsorted(clusters, records.keys), len(clusters) - 1)
     column = np.where(clusters[column] == records.keys, column, len(clusters))
     events = np.zeros((chains, draws, len(clusters) + 1), dtype=bool)
     np.put_along_axis(events, column, True, axis=2)
-    events = events[:, :, :-1]
+    return events[:, :, :-1]
+
+
+def figures(records: Records, clusters: np.ndarray) -> Figures:
+    chains, events = len(records.keys), occurrences(records, clusters)
     sizes, r_hat = np.asarray(effective_size(events)), np.asarray(split_r_hat(events))
     frozen = (events == events[:, :1]).all(axis=(0, 1))
     sizes[frozen] = np.minimum(sizes[frozen], chains)
@@ -541,6 +587,12 @@ class Problem(NamedTuple):
     @property
     def title(self) -> str:
         return f"{self.name}, n = {self.model.n_leaves}, {type(self.model).__name__}, β = {self.model.beta:.3g}"
+
+    @property
+    def cells(self) -> list[str]:
+        names = {"SumOfSquares": "sums of squares", "Dasgupta": "Dasgupta"}
+        data = re.sub(r"_\d+x\d+$", "", self.name).replace("_", " ")
+        return [data, str(self.model.n_leaves), names[type(self.model).__name__]]
 
 
 def simulated(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -572,6 +624,9 @@ def problems(folder: Path | None, perplexity: float, seed: int) -> Iterator[Prob
     for n in SIZES:
         rng = np.random.default_rng([seed, n])
         yield from models("simulated", simulated(n, rng), "rbf", perplexity, rng)
+    rng = np.random.default_rng([seed, min(SIZES)])
+    flowers = load_iris().data
+    yield from models("iris", flowers[rng.permutation(len(flowers))[: min(SIZES)]], "rbf", perplexity, rng)
     for path in sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")]) if folder else []:
         x = read(path)
         for n in sorted({min(n, len(x)) for n in SIZES} if len(x) >= FEWEST else set()):
@@ -583,8 +638,8 @@ def problems(folder: Path | None, perplexity: float, seed: int) -> Iterator[Prob
 # What is measured.
 
 
-def measure(problem: Problem, seconds: float, seed: int) -> bool:
-    """Both samplers on one problem; whether palmette's is better by enough."""
+def measure(problem: Problem, seconds: float, seed: int) -> list[str]:
+    """Both samplers on one problem, as a row of the table."""
     model = problem.model
     moves = HierarchyMoves(model)
     starts = settled(moves, SETTLE, seed)
@@ -594,11 +649,17 @@ def measure(problem: Problem, seconds: float, seed: int) -> bool:
     records = compared([ours, theirs], seconds)
     clusters = open_clusters(*records)
     found = [figures(record, clusters) for record in records]
+    rates = smoothed_rates(model, records[0], clusters)
     print(f"\n{problem.title}: {len(clusters)} clusters of probability {OPEN} to {1 - OPEN}\n")
     header = ["", "moves/s", "worst cluster", "median cluster", "log φ", "largest R̂", "clusters never left"]
-    print("\n".join(_tables.lines_of(header, [cells(s.name, f) for s, f in zip((ours, theirs), found, strict=True)])))
-    ratio = found[0].worst / found[1].worst
-    return verdict(ratio >= RATIO, f"{problem.title}: {ratio:.1f} times the effective samples of the worst cluster")
+    rows = [cells(s.name, f) for s, f in zip((ours, theirs), found, strict=True)]
+    rows.insert(1, ["smoothed", "", f"{rates.min():.3g}", f"{np.median(rates):.3g}", "", "", ""])
+    print("\n".join(_tables.lines_of(header, rows)))
+    ratio = float(rates.min()) / found[1].worst
+    verdict(ratio >= RATIO, f"{problem.title}: {ratio:.1f} times the effective samples of the worst cluster")
+    ends = [f"{found[0].worst:.3g}", f"{rates.min():.3g}", f"{found[1].worst:.3g}", f"{ratio:.1f}"]
+    middle = float(np.median(rates)) / found[1].median
+    return [*problem.cells, *ends, f"{middle:.1f}", f"{found[0].r_hat:.2f}", f"{found[1].r_hat:.2f}"]
 
 
 def cells(name: str, found: Figures) -> list[str]:
@@ -618,29 +679,35 @@ def equal_times(ours: Palmette, theirs: Palmette) -> int:
     return max(1, round(theirs.n_moves * took[0] / took[1]))
 
 
-def agreement(problem: Problem, seconds: float, threads: int) -> None:
-    """How long `sample_hierarchies` takes until its chains agree."""
+def agreement(problem: Problem, seconds: float, threads: int) -> list[str]:
+    """How long `sample_hierarchies` takes until its chains agree, as a row of the table."""
+    found = []
     for n_rungs in (1, N_RUNGS):
         took, r_hat = until_agreed(problem.model, n_rungs, seconds, threads)
         how = "single chains" if n_rungs == 1 else f"{n_rungs} rungs"
-        if r_hat < AGREED:
-            verdict(took <= IN_TIME, f"{problem.title}: R̂ {r_hat:.3f} after {took:.0f} s, {how}")
-            return
         said = f"{problem.title}: R̂ {r_hat:.3f} after {took:.0f} s, {how}"
+        found.append(f"{took:.0f} s" if r_hat < AGREED else f"R̂ {r_hat:.2f} after {took:.0f} s")
+        if r_hat < AGREED:
+            verdict(took <= IN_TIME, said)
+            break
         if n_rungs == 1:
             print(f"      {said}", flush=True)
         else:
             verdict(False, said)
+    return [*problem.cells, *found, *[""] * (2 - len(found))]
 
 
 def until_agreed(model: Any, n_rungs: int, seconds: float, threads: int) -> tuple[float, float]:
-    """Seconds and R̂ when it is small enough, or when there is no more time; looked at ever more seldom."""
-    begin = time.perf_counter()
+    """Seconds and R̂ when it is small enough, or when there is no more time; looked at ever more seldom.
+
+    Seconds are those of the processor over the number of threads, so that whoever else uses the machine does not count.
+    """
+    begin = time.process_time()
     settings = {"n_rungs": n_rungs, "threads": threads, "progress": False, "precision": 1e-9}
     post = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=50, **settings)
-    while (r_hat := post.verdict.r_hat) >= AGREED and (took := time.perf_counter() - begin) < seconds:
+    while (r_hat := post.verdict.r_hat) >= AGREED and (took := (time.process_time() - begin) / threads) < seconds:
         post = post.resume(seconds=min(seconds - took, 0.3 * took), precision=1e-9)
-    return time.perf_counter() - begin, r_hat
+    return (time.process_time() - begin) / threads, r_hat
 
 
 def verdict(good: bool, words: str) -> bool:
@@ -691,28 +758,45 @@ def tune(problem: Problem, seconds: float, seed: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder of tables")
-    parser.add_argument("--only", default="", help="problems whose title has this in it")
+    parser.add_argument("--only", nargs="+", default=[""], help="problems whose title has one of these in it")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each chain; 0 to compare nothing")
     parser.add_argument("--until", type=float, default=IN_TIME, help="seconds that chains have to agree")
-    parser.add_argument("--threads", type=int, default=1, help="of sample_hierarchies")
+    parser.add_argument("--threads", type=int, default=2, help="of sample_hierarchies")
     parser.add_argument("--perplexity", type=float, default=100.0, help=f"of {SAMPLE} leaves")
     parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--write", nargs="?", type=Path, const=PAGE, metavar="PAGE", help="put tables into a page")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     every = problems(options.data, options.perplexity, options.seed)
-    chosen = [problem for problem in every if options.only in problem.title]
+    chosen = [problem for problem in every if any(part in problem.title for part in options.only)]
     if options.tune:
         for problem in chosen:
             tune(problem, options.seconds, options.seed)
         return
     if options.seconds > 0:
         check_metropolis()
-        for problem in chosen:
-            measure(problem, options.seconds, options.seed)
-        print()
-    for problem in chosen:
-        if options.until > 0 and problem.model.n_leaves <= min(SIZES):
-            agreement(problem, options.until, options.threads)
+        rows = [measure(problem, options.seconds, options.seed) for problem in chosen]
+        header = [
+            "data",
+            "leaves",
+            "model",
+            "share of draws",
+            "smoothed",
+            "Metropolis",
+            "worst",
+            "median",
+            "R̂",
+            "Metropolis's",
+        ]
+        lines = _tables.lines_of(header, rows)
+        print("\n" + "\n".join(lines) + "\n")
+        _tables.write(options.write, f"mixing, perplexity {options.perplexity:g}", lines)
+    small = [problem for problem in chosen if problem.model.n_leaves <= min(SIZES)]
+    if options.until > 0:
+        rows = [agreement(problem, options.until, options.threads) for problem in small]
+        lines = _tables.lines_of(["data", "leaves", "model", "single chains", f"{N_RUNGS} rungs"], rows)
+        print("\n" + "\n".join(lines))
+        _tables.write(options.write, "agreement", lines)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Sampled posteriors against exact ones: are the errors that they state honest?
 
-    python benchmarks/sampling.py [--sets 12] [--runs 100]
+    python benchmarks/sampling.py [--sets 12] [--runs 100] [--write]
     python benchmarks/sampling.py --smoothed 12        # what smoothing gains over shares of draws, instead
     python benchmarks/sampling.py --planted 40         # whether one of two answers is ever missed in silence, instead
 
 Prints, for ten to eighteen leaves, the spread of (estimate − exact) / error over the probabilities of all clusters, and
-the largest gap where the verdict is "converged"; then how often log Z by annealing lies within two of its errors. PASS
+the largest gap where the verdict is "converged"; the same of partitions of ten to twelve leaves; then how often log Z
+by annealing lies within two of its errors. Chains have three thousand sweeps at most, and stop as they usually do. PASS
 means: a spread of 0.7 to 1.3 over all data sets of a kind, no gap above 0.02, 90 of 100, and a mean of Z within three
 errors of the exact one.
 
@@ -21,8 +22,10 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from pathlib import Path
 from typing import Any
 
+import _tables
 import numpy as np
 
 import palmette as pal
@@ -30,6 +33,8 @@ import palmette as pal
 PERPLEXITIES = (10.0, 100.0, 1e4, 1e5)
 SIZES = (10, 12, 14, 16, 18)
 SMALLEST = 0.005  # clusters that are rarer are not compared
+SWEEPS = 3000
+PAGE = Path(__file__).parent.parent / "docs" / "sampling.md"
 
 
 class Gaps(pal.models.SplitModel):
@@ -63,10 +68,27 @@ def problems(sets: int) -> Any:
             for base in (pal.models.SumOfSquares(x), pal.models.Dasgupta(pal.similarity.of_points(x))):
                 model = pal.temperature.at_perplexity(base, perplexity, progress=False)
                 yield f"{type(base).__name__}, perplexity {perplexity:g}", model
-        yield "a score of one's own", Gaps(min(n, 14), theta=[1.0], additive=x[: min(n, 14), :1])
+        few = x[:14]
+        yield "a score of one's own", Gaps(len(few), theta=[1.0], additive=few[:, :1])
+        yield "Contrasts", pal.models.Contrasts(few)
+        near = pal.similarity.of_points(few)
+        links = np.triu(np.random.default_rng(seed).random(near.shape) < near, 1)
+        yield "HierarchicalRandomGraph", pal.models.HierarchicalRandomGraph((links | links.T).astype(float))
     jets = pal.simulate.ginkgo(sets, min_leaves=9, max_leaves=13, rng=1)
     for jet in jets:
         yield "Ginkgo", pal.models.Ginkgo(jet.momenta, rate=jets.rate, t_cut=jets.t_cut)
+
+
+def flat_problems(sets: int) -> Any:
+    """(kind, model) of partitions: mixtures, and pairs at every perplexity."""
+    for seed in range(sets):
+        x = points(10 + seed % 3, seed)
+        yield "mixture", pal.models.DirichletProcess(x, 1.0, pal.likelihoods.NormalGamma(pseudo_count=0.2))
+        signed = pal.similarity.of_points(x) - 0.4
+        for perplexity in PERPLEXITIES[:3]:
+            base = pal.models.CorrelationClusters(signed)
+            model = pal.temperature.at_perplexity(base, perplexity, progress=False)
+            yield f"correlation clustering, perplexity {perplexity:g}", model
 
 
 def scores(post: Any, exact: Any) -> tuple[Any, float]:
@@ -78,13 +100,15 @@ def scores(post: Any, exact: Any) -> tuple[Any, float]:
     return np.array([(float(one) - p) / one.standard_error for one, p in open_]), max(gaps, default=0.0)
 
 
-def honest_errors(sets: int) -> None:
+def honest_errors(named: Any, sample: Any, exact: Any) -> list[list[str]]:
+    """The figures of each kind of problems, as rows of the table."""
     found: dict[str, list[Any]] = {}
     begin = time.perf_counter()
-    for kind, model in problems(sets):
-        post = pal.sampling.sample_hierarchies(model, seconds=20.0, progress=False)
-        z, gap = scores(post, pal.HierarchyPosterior(model, progress=False))
+    for kind, model in named:
+        post = sample(model, seconds=None, sweeps=SWEEPS, progress=False)
+        z, gap = scores(post, exact(model, progress=False))
         found.setdefault(kind, []).append((z, gap, post.verdict.converged))
+    cells = []
     for kind, rows in found.items():
         z = np.concatenate([row[0] for row in rows])
         largest = max((gap for _, gap, converged in rows if converged), default=0.0)
@@ -92,7 +116,9 @@ def honest_errors(sets: int) -> None:
         spread = float(np.sqrt((z**2).mean())) if len(z) else 1.0
         said = f"{kind}: {len(rows)} sets, {count} converged, {len(z)} clusters, z {spread:.2f}, largest {largest:.4f}"
         verdict(0.7 <= spread <= 1.3 and largest <= 0.02, said)
+        cells.append([kind, str(len(rows)), str(count), str(len(z)), f"{spread:.2f}", f"{largest:.4f}"])
     print(f"{time.perf_counter() - begin:.0f} s")
+    return cells
 
 
 def honest_log_z(runs: int) -> None:
@@ -173,6 +199,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100, help="of annealing")
     parser.add_argument("--smoothed", type=int, metavar="SEEDS", help="show what smoothing gains, instead")
     parser.add_argument("--planted", type=int, metavar="SEEDS", help="two answers, instead")
+    parser.add_argument("--write", nargs="?", type=Path, const=PAGE, metavar="PAGE", help="put the table into a page")
     options = parser.parse_args()
     if options.planted:
         planted(options.planted)
@@ -180,7 +207,11 @@ def main() -> None:
     if options.smoothed:
         smoothing(options.smoothed)
         return
-    honest_errors(options.sets)
+    exact = (pal.HierarchyPosterior, pal.PartitionPosterior)
+    rows = honest_errors(problems(options.sets), pal.sampling.sample_hierarchies, exact[0])
+    rows += honest_errors(flat_problems(options.sets), pal.sampling.sample_partitions, exact[1])
+    header = ["", "data sets", "converged", "clusters", "z", "largest error"]
+    _tables.write(options.write, "honest errors", _tables.lines_of(header, rows))
     honest_log_z(options.runs)
 
 

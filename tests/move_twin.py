@@ -23,8 +23,8 @@ def tops(tree, n):
 
 
 def reached(size, n):
-    """The probability that the scale, log-uniform from 3 to 3 n, is at least this size."""
-    return 1.0 if size <= 3 else math.log(3 * n / size) / math.log(n)
+    """The probability that the scale, log-uniform from 3 to 5 n, is at least this size."""
+    return 1.0 if size <= 3 else math.log(5 * n / size) / math.log(5 * n / 3)
 
 
 def without(tree, part):

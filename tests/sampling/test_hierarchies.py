@@ -45,7 +45,7 @@ def test_forbidden_splits_are_never_drawn():
     sampled = sample_hierarchies(model, seconds=None, precision=0.01)
     assert np.isfinite(sampled.log_potentials).all()
     z = z_scores(sampled, pal.HierarchyPosterior(model, progress=False))
-    assert np.abs(z).max() < 4.5
+    assert np.sqrt((z**2).mean()) < 1.3  # most of these hundreds of clusters are rare, so the largest says little
 
 
 def test_verbs_answer_as_the_exact_posterior_does(post):

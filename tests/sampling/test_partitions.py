@@ -97,6 +97,22 @@ def test_verbs_answer_as_the_exact_posterior_does(post):
     assert "SampledPartitions(DirichletProcess" in repr(post)
 
 
+def test_a_trellis_and_the_share_of_draws_in_it_tell_log_z(post):
+    trellis = pal.PartitionTrellis.from_partitions([partition for partition, _ in EXACT.best(12)])
+    sparse, share = pal.PartitionPosterior(MODEL, trellis=trellis), post.share_in(trellis)
+    expected = math.exp(sparse.log_partition - EXACT.log_partition)
+    assert 0.05 < expected < 0.95
+    assert abs(float(share) - expected) < 4 * share.standard_error
+
+
+def test_the_map_is_better_than_all_draws():
+    short = sample_partitions(correlation(40, beta=0.3), seconds=None, sweeps=20)
+    best, value = short.best(1)[0]
+    assert best == short.map()
+    assert value == pytest.approx(short.model.log_potential(best), rel=1e-12)
+    assert value > short.log_potentials.max()
+
+
 def test_tables_are_those_of_the_draws(post):
     table = post.draws.cluster_probabilities(0.02)
     rows = post.cluster_probabilities(0.02)

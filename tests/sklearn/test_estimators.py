@@ -233,7 +233,7 @@ def test_beyond_max_leaves_partitions_are_sampled():
     sparse = PartitionTrellisClustering(model="dirichlet-process", beyond="sparse").fit(MANY)
     model = fitted.posterior_.model
     assert model.log_potential(fitted.partition_) >= model.log_potential(sparse.partition_) - 1e-9
-    assert fitted.score(MANY) == sparse.score(MANY)
+    assert 0.0 < fitted.score(MANY) - sparse.score(MANY) < 1.0  # which is a bound from below
     assert fitted.fit_transform(MANY).shape == (len(MANY), len(MANY))
     assert not PartitionTrellisClustering(3, model="dirichlet-process").fit(MANY).posterior_.is_exact
     again = PartitionTrellisClustering(model="dirichlet-process", random_state=0).fit(MANY)

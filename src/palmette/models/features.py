@@ -27,6 +27,7 @@ __all__ = [
     "subset_features",
     "subset_scores",
     "tabulate",
+    "width_of",
 ]
 
 _BLOCK = 10  # clusters are tabulated in blocks of 2^10
@@ -62,6 +63,22 @@ def feature_loader(n_features: int) -> Any:
     if not isinstance(n_features, int) or not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {MOST_FEATURES} features")
     return _LOADERS[n_features - 1]
+
+
+_WIDTHS = [
+    inline(lambda rows: 0),
+    inline(lambda rows: 1),
+    inline(lambda rows: 2),
+    inline(lambda rows: 3),
+    inline(lambda rows: rows.shape[1]),
+]
+for _k, _width in enumerate(_WIDTHS):
+    _width.py_func.__qualname__ = f"width_{_k}"
+
+
+def width_of(k: int) -> Any:
+    """The compiled (rows) → k, the number of columns: a constant if it is small, so that loops are unrolled."""
+    return _WIDTHS[min(k, len(_WIDTHS) - 1)]
 
 
 def _describe(theta, n, size, sums, pairs, one, table, i):

@@ -50,11 +50,13 @@ class Walk(NamedTuple):
     loses: npt.NDArray[np.bool_]  # whether the moved part is below it now
     leaf: Ints  # positions of the leaves
     stack: Ints
-    size: Ints
+    size: Ints  # what is known of a cluster that loses the moved part, while the tree has it without
     sums: Floats
     pairs: Floats
-    across: Floats  # (m, p): sums over pairs of this cluster and the moved part
     table: npt.NDArray[Any]
+    union: Floats  # (d,): the sums of one cluster with
+    union_pairs: Floats  # (p,)
+    across: Floats  # (m, p): sums over pairs of this cluster and the moved part
     joined: npt.NDArray[Any]  # (m, k): the table of the cluster with
     log_psi: Floats  # of its split without
     first_with: Floats  # log ψ of its split if the moved part is in the first child
@@ -80,10 +82,10 @@ def empty_walk(tree: Tree) -> Walk:
     m, d, p = len(tree.size), tree.sums.shape[1], tree.pairs.shape[1]
     ints = lambda *shape: np.zeros(shape, dtype=np.int64)  # noqa: E731
     links = (ints(m), ints(m), ints(m), np.zeros(m, dtype=bool), ints(m), ints(2 * m + 4))
-    statistics = (ints(m), np.zeros((m, d)), np.zeros((m, p)), np.zeros((m, p)))
-    tables = (np.zeros_like(tree.table), np.zeros_like(tree.table))
+    kept = (ints(m), np.zeros((m, d)), np.zeros((m, p)), np.zeros_like(tree.table))
+    joined = (np.zeros(d), np.zeros(p), np.zeros((m, p)), np.zeros_like(tree.table))
     values = [np.zeros(m) for _ in range(5)]
-    return Walk._make([*links, *statistics, *tables, *values, ints(m), ints(m, 3), ints(4)])
+    return Walk._make([*links, *kept, *joined, *values, ints(m), ints(m, 3), ints(4)])
 
 
 @inline

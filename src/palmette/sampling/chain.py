@@ -29,9 +29,9 @@ from palmette.trellis.counting import double_factorial
 __all__ = ["ChainState", "HierarchyMoves"]
 
 N_STOPS = 8  # of a patch, at most: more cost more than they gain
-PATCHES = 0.25  # of all moves
+_MOST_PATCHES, _FEWEST_PATCHES = 0.25, 0.04  # of all moves: a patch is a large part of a small hierarchy
 _SMALLEST = 3.0  # leaves of the cluster that a move happens in
-_BEYOND = 3.0  # times all leaves: scales go so far, or the root would hardly ever be that cluster
+_BEYOND = 5.0  # times all leaves: scales go so far, since the slowest clusters are those that things come to from afar
 
 survey: Any = None  # put in by `specialise`
 refresh: Any = None
@@ -132,9 +132,10 @@ def _record(child, nodes, numbers, out):
 class HierarchyMoves:
     """The compiled moves of a model."""
 
-    def __init__(self, model: SplitModel, *, patches: float = PATCHES, n_stops: int = N_STOPS) -> None:
+    def __init__(self, model: SplitModel, *, patches: float | None = None, n_stops: int = N_STOPS) -> None:
         self.model = model
-        self._patches, self._n_stops = patches, n_stops
+        share = max(_FEWEST_PATCHES, min(_MOST_PATCHES, 4.0 / model.n_leaves))  # about four in a sweep
+        self._patches, self._n_stops = share if patches is None else patches, n_stops
         regrafts = CompiledRegrafts(model)
         self._regrafts = regrafts
         self._move = specialise(_advance, survey=regrafts.survey, refresh=regrafts.refresh, redraw=redrawer(model))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, reduction
 from palmette.array_types import Ints
-from palmette.numeric import add_exponentials, exponential, largest, unit_draw
+from palmette.numeric import exponential, largest, unit_draw
 
 __all__ = ["chance", "choose", "new_stream", "tempered"]
 
@@ -29,19 +29,31 @@ def tempered(log_psi, temper, penalty):
     return -penalty if log_psi == -np.inf else temper * log_psi
 
 
+@reduction
+def _add(weights, count):
+    total = 0.0
+    for j in range(count):
+        total += weights[j]
+    return total
+
+
 @kernel
 def choose(values, count, u):
-    """The index j that u ∈ [0, 1) falls upon when j has the weight exp(values[j]); the first if none has any."""
+    """The index j that u ∈ [0, 1) falls upon when j has the weight exp(values[j]); the first if none has any.
+
+    What becomes of `values` are weights.
+    """
     top = largest(values, count)
     if not top > -np.inf:
         return 0
-    rest = u * add_exponentials(values, count, top)
+    for j in range(count):
+        values[j] = exponential(values[j] - top)
+    rest = u * _add(values, count)
     chosen = 0
     for j in range(count):
-        weight = exponential(values[j] - top)
-        if weight > 0.0:
+        if values[j] > 0.0:
             chosen = j
-            rest -= weight
+            rest -= values[j]
             if rest < 0.0:
                 break
     return chosen

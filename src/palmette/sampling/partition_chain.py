@@ -46,17 +46,17 @@ class PartitionChains:
         self, model: ClusterModel, reference: Hierarchy, starts: Sequence[Partition], seed: int, n_chains: int
     ) -> None:
         self._model, self._reference, self._starts, self._seed = model, reference, starts, seed
-        self._moves = PartitionMoves(model, reference)
+        self.moves = PartitionMoves(model, reference)
         self.width, self.n_candidates = model.n_leaves, n_candidates(model.n_leaves)
         self._n_chains, self._n_starts = n_chains, max(n_chains, self.n_candidates)
 
     def begin(self, chain: int) -> PartitionState:
         """At the start that is given for this chain, else at one of its own; cooled down if it is not possible."""
         is_given = chain < len(self._starts)
-        state = self._moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
-        if self._moves.restate(state)[1]:
+        state = self.moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
+        if self.moves.restate(state)[1]:
             for temper, penalty in zip(*self._cooling(), strict=True):
-                self._moves.run(state, self._moves.n_moves, float(temper), float(penalty))
+                self.moves.run(state, self.moves.n_moves, float(temper), float(penalty))
             if self.sweep(state) == -np.inf:
                 raise ImpossibleData(
                     f"no possible partition of these {self._model.n_leaves} leaves was found under {self._model!r}; "
@@ -64,7 +64,7 @@ class PartitionChains:
                 )
         elif not is_given and chain % _BY_CUT:
             for _ in range(_ALONE):
-                self._moves.run(state, self._moves.n_moves, alone=True)
+                self.moves.run(state, self.moves.n_moves, alone=True)
         if not is_given and self._n_starts > self._n_chains:  # what is chosen from is where starts lead to
             for _ in range(_SETTLED):
                 self.sweep(state)
@@ -80,7 +80,7 @@ class PartitionChains:
 
     def sweep(self, state: PartitionState) -> float:
         """A sweep at t = 1; log φ then."""
-        value, impossible = self._moves.run(state, self._moves.n_moves)
+        value, impossible = self.moves.run(state, self.moves.n_moves)
         return -np.inf if impossible else value
 
     def record(self, state: PartitionState, out: npt.NDArray[np.int32]) -> None:
@@ -94,7 +94,7 @@ class PartitionChains:
     def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> PartitionState:
         """The state that `pack` packed."""
         groups = Groups(*(np.array(arrays[name]) for name in Groups._fields))
-        return self._moves.state(groups, np.array(arrays["stream"]))
+        return self.moves.state(groups, np.array(arrays["stream"]))
 
     def _dispersed(self, chain: int) -> Partition:
         n, reference = self._model.n_leaves, self._reference
@@ -112,7 +112,7 @@ class PartitionChains:
         totals, worst = [], 0.0
         for _ in range(_LOOKS):
             k = math.ceil(n ** rng.random())
-            groups = self._moves.start(Partition(rng.integers(k, size=n), self._model.labels), self._seed, 0).groups
+            groups = self.moves.start(Partition(rng.integers(k, size=n), self._model.labels), self._seed, 0).groups
             known = groups.log_psi[groups.slots[: groups.counts[N_CLUSTERS]]]
             possible = known[known > -np.inf]
             totals.append(possible.sum())

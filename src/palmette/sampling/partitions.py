@@ -36,10 +36,12 @@ class PartitionRun(Run[SampledPartitions]):
         checkpoint: str | os.PathLike[str] | None,
         progress: bool | None,
     ) -> None:
-        self.model, self._reference, self._starts, self._seed = model, reference, starts, seed
+        self.model, self._reference, self._starts = model, reference, starts
         more = [reference.parents.tobytes(), *(start.membership.tobytes() for start in starts)]
+        kind = PartitionChains(model, reference, starts, seed, n_chains)
+        self.moves, self.seed = kind.moves, seed
         super().__init__(
-            PartitionChains(model, reference, starts, seed, n_chains),
+            kind,
             fingerprint(model, more, (n_chains, seed)),
             n_leaves=model.n_leaves,
             n_chains=n_chains,
@@ -55,7 +57,7 @@ class PartitionRun(Run[SampledPartitions]):
     @property
     def arguments(self) -> dict[str, Any]:
         """What it was made with; a copy is no longer tied to a file."""
-        chains = {"n_chains": len(self.chains.states), "starts": self._starts, "seed": self._seed}
+        chains = {"n_chains": len(self.chains.states), "starts": self._starts, "seed": self.seed}
         how = {"threads": self.threads, "checkpoint": None, "progress": self._progress}
         return {"model": self.model, "reference": self._reference, **chains, **how}
 

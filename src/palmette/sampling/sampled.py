@@ -127,6 +127,15 @@ class Sampled(Cached, Generic[AnyModel]):
         error = standard_error(happened, least_size=min(self.verdict.effective_size, happened.size))
         return Estimate(float(happened.mean()), "estimate", float(error))
 
+    def _share_inside(self, events: npt.NDArray[np.bool_]) -> Estimate:
+        # Like `_share_of`, with an error as wide as chains that disagree: whoever is told this share, or the log Z made
+        # of it, may never see the verdict.
+        share = self._share_of(events)
+        if self.verdict.agree or self.n_chains < 2:
+            return share
+        spread = float(events.reshape(self.n_chains, self.n_draws).mean(axis=1).std(ddof=1))
+        return Estimate(share.value, "estimate", max(share.standard_error, spread))
+
     def _mean(self, values: Floats) -> Estimate:
         return Estimate(float(values.mean()), "estimate", float(standard_error(values)))
 

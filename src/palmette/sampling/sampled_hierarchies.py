@@ -31,7 +31,7 @@ from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, Sample
 from palmette.sampling.pairs import expected_lca
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.smoothing import smoothed
-from palmette.sampling.starts import quench
+from palmette.sampling.starts import QUENCHES, quench
 from palmette.sampling.verdict import Verdict, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -271,13 +271,7 @@ class SampledPosterior(Sampled[SplitModel]):
         own, other = self._seen.trellis, trellis.aligned_to(self.labels)
         number = other.find_words(own.words)
         there = other.find_splits(number[own.parent], number[own.left]) >= 0
-        inside = np.asarray(there[self._seen.splits].all(axis=2))
-        share = self._share_of(inside)
-        if self.verdict.agree or self.n_chains < 2:
-            return share
-        # Whoever is told this share, or the log Z made of it, may never see the verdict.
-        spread = float(inside.mean(axis=1).std(ddof=1))
-        return Estimate(share.value, "estimate", max(share.standard_error, spread))
+        return self._share_inside(np.asarray(there[self._seen.splits].all(axis=2)))
 
     def log_partition_by(self, sparse: HierarchyPosterior) -> Estimate:
         """log Z over all hierarchies = log Z on a sparse trellis − log P(a hierarchy is in it).
@@ -304,7 +298,13 @@ class SampledPosterior(Sampled[SplitModel]):
     def _found(self) -> tuple[Hierarchy, float]:
         top = int(np.argmax(self.log_potentials))
         best = self._seen.trellis.hierarchy_of(self._by_draw(self._seen.splits)[top])
-        return quench(self._run.moves, best, self._run.seed)  # type: ignore[attr-defined]
+        moves, row = self._run.moves, np.empty(2 * self.n_leaves - 1, dtype=np.int32)  # type: ignore[attr-defined]
+        state = moves.start(best, self._run.seed, QUENCHES)  # type: ignore[attr-defined]
+        value = moves.restate(state)[0]
+        for value in quench(moves, state):  # noqa: B007
+            moves.record(state, row)
+            best = Hierarchy.from_parents(row, self.labels)
+        return best, value
 
     @cached
     def _share(self) -> Floats:

@@ -22,8 +22,11 @@ from palmette.sampling.annealed import anneal_partitions
 from palmette.sampling.drawn_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
 from palmette.sampling.drawn_pairs import coclustering, gains, is_together, pair_distances
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
+from palmette.sampling.partition_state import membership
 from palmette.sampling.sampled import Sampled
+from palmette.sampling.starts import QUENCHES, quench
 from palmette.sampling.verdict import EventFigures, Verdict, judge
+from palmette.trellis.partitions.sparse import PartitionTrellis
 
 if TYPE_CHECKING:
     from palmette.sampling.partitions import PartitionRun
@@ -127,19 +130,22 @@ class SampledPartitions(Sampled[ClusterModel]):
         return PartitionDraws(self._flat[chosen], np.full(size, np.nan), self.labels)
 
     def map(self) -> Partition:
-        """The most probable partition that was drawn; there may be a better one."""
-        return self.best(1)[0][0]
+        """The most probable partition that was found: the best draw, cooled down further; there may be a better one."""
+        return self._found[0]
 
     def best(self, k: int) -> list[tuple[Partition, float]]:
-        """The k most probable ones that were drawn, with their log potentials, best first; fewer if there are fewer."""
+        """The k most probable ones that were found, with their log potentials, best first; fewer if there are fewer.
+
+        That is `map` and then the best draws.
+        """
         check_integer("k", k, 1)
         values = self.log_potentials.reshape(-1)
-        found: dict[bytes, tuple[Partition, float]] = {}
+        found = {self._found[0].membership.astype(self._flat.dtype).tobytes(): self._found}
         for i in np.argsort(-values, kind="stable"):
+            if len(found) == k:
+                break
             name = self._flat[i].tobytes()
             if name not in found:
-                if len(found) == k:
-                    break
                 found[name] = self._drawn(int(i)), float(values[i])
         return list(found.values())
 
@@ -162,6 +168,15 @@ class SampledPartitions(Sampled[ClusterModel]):
         """The probability of all strictly more probable partitions."""
         own = self.log_potential(partition)
         return self._share_of((self.log_potentials > own + _SAME * max(1.0, abs(own))).reshape(-1))
+
+    def share_in(self, trellis: PartitionTrellis) -> Estimate:
+        """The probability that a partition is made of clusters of `trellis`: what a posterior on it covers.
+
+        Its log Z minus the logarithm of this share is log Z over all partitions.
+        """
+        _, first, which = np.unique(self._flat, axis=0, return_index=True, return_inverse=True)
+        known = np.array([(trellis.find_clusters(self._drawn(int(i))) >= 0).all() for i in first], dtype=bool)
+        return self._share_inside(known[which.reshape(-1)])
 
     # Clusters.
 
@@ -215,6 +230,17 @@ class SampledPartitions(Sampled[ClusterModel]):
 
     def _drawn(self, draw: int) -> Partition:
         return Partition(self._flat[draw].astype(np.int64), self.labels)
+
+    @cached
+    def _found(self) -> tuple[Partition, float]:
+        best = self._drawn(int(np.argmax(self.log_potentials)))
+        moves, row = self._run.moves, np.empty(self.n_leaves, dtype=np.int32)  # type: ignore[attr-defined]
+        state = moves.start(best, self._run.seed, QUENCHES)  # type: ignore[attr-defined]
+        value = moves.restate(state)[0]
+        for value in quench(moves, state):  # noqa: B007
+            membership(state.groups, row)
+            best = Partition(row.astype(np.int64), self.labels)
+        return best, value
 
     @cached
     def _seen(self) -> SeenClusters:

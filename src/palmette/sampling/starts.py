@@ -8,20 +8,20 @@ of log φ over all hierarchies.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.hierarchy import Hierarchy
 from palmette.sampling.chain import ChainState, HierarchyMoves
-from palmette.sampling.tempered_moves import TemperedMoves
+from palmette.sampling.tempered_moves import State, TemperedMoves
 
-__all__ = ["anneal", "cooling", "quench"]
+__all__ = ["QUENCHES", "anneal", "cooling", "quench"]
 
 _PER_DECADE = 40  # sweeps for every factor of ten in t
 _LOOKS = 50  # clusterings that tell the spread of log φ
-_QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
+QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
 _COLDEST, _QUENCH_SWEEPS = 1e4, 80
 _MILDEST, _HARSHEST = 1.0, 50.0  # what an impossible split costs at the beginning and at the end, in nats
 
@@ -42,18 +42,15 @@ def anneal(moves: HierarchyMoves, state: ChainState, tempers: Floats, n_moves: i
     return moves.run(state, n_moves, float(tempers[-1]))
 
 
-def quench(moves: HierarchyMoves, hierarchy: Hierarchy, seed: int) -> tuple[Hierarchy, float]:
-    """The best hierarchy on the way from this one to where nothing but a gain happens, and its log potential.
+def quench(moves: TemperedMoves[State], state: State) -> Iterator[float]:
+    """log φ of ever better states on the way from this one to where nothing but a gain happens.
 
-    t rises from 1 until a move that loses anything worth mentioning is out of the question.
+    The state is at each of them when it is told. t rises from 1 until a move that loses anything worth mentioning is
+    out of the question.
     """
-    n, labels = moves.model.n_leaves, moves.model.labels
-    state = moves.start(hierarchy.aligned_to(labels), seed, _QUENCHES)
-    value = moves.restate(state)[0]
-    best, row = (hierarchy, value), np.empty(2 * n - 1, dtype=np.int32)
-    for temper in np.geomspace(1.0, _COLDEST, _QUENCH_SWEEPS if n > 2 else 0).tolist():
-        value = moves.run(state, n, temper)[0]
-        if value > best[1]:
-            moves.record(state, row)
-            best = Hierarchy.from_parents(row, labels), value
-    return best
+    best = moves.restate(state)[0]
+    for temper in np.geomspace(1.0, _COLDEST, _QUENCH_SWEEPS if moves.model.n_leaves > 2 else 0).tolist():
+        value, impossible = moves.run(state, moves.n_moves, temper)
+        if value > best and not impossible:
+            best = value
+            yield value

@@ -1,5 +1,6 @@
 """The posterior over partitions as a clusterer of scikit-learn."""
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -114,11 +115,14 @@ class PartitionTrellisClustering(ModelClusterer):
     def _own_score(self, X: Any) -> float:
         if not self._takes_gaps:
             return super()._own_score(X)
-        posterior = self.posterior_
-        if isinstance(posterior, SampledPartitions):  # chains take long to tell log Z; chosen clusters bound it
-            points = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-            posterior = self._posterior(points, beyond="sparse")
-        return float(posterior.log_evidence) / posterior.n_leaves
+        fitted: PartitionPosterior | SampledPartitions = self.posterior_
+        if isinstance(fitted, PartitionPosterior):
+            return float(fitted.log_evidence) / fitted.n_leaves
+        # Chosen clusters have an exact sum, and draws tell which share of the whole it is.
+        points = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        sparse = self._posterior(points, beyond="sparse")
+        share = max(float(fitted.share_in(sparse.trellis)), 1.0 / fitted.log_potentials.size)
+        return (float(sparse.log_evidence) - math.log(share)) / fitted.n_leaves
 
     def _distances(self) -> Floats:
         found = self.posterior_.coclustering()
