@@ -62,7 +62,7 @@ def _choice(posterior: Any, listing: Listing) -> Html:
     beta = posterior.model.beta
     words = (
         "This model is a cost, and how sure it is depends on the inverse temperature β, which is a choice: at β = 0 "
-        f"everything is as probable, and as β grows one answer becomes certain, whatever the data. Here β = {beta:.4g}."
+        f"all are equally probable, and as β grows one answer becomes certain, whatever the data. Here β = {beta:.4g}."
     )
     said = element("p", element("strong", "These probabilities are given β."), f" {words}")
     picture = None

@@ -37,7 +37,7 @@ def support_picture(posterior: Any, listing: Listing) -> Html | None:
     caption = "The probability of clusters of the best one against β, each step twice the last; the line is at this β."
     picture = element("svg", joined(parts), viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=caption)
     legend = [
-        element("li", _mark(colour), cluster_name(row.leaves, labels))
+        element("li", _mark(colour), element("span", cluster_name(row.leaves, labels)))
         for row, colour in zip(shown, _COLOURS, strict=False)
     ]
     return joined(
