@@ -31,8 +31,8 @@ def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> 
     """The average standard deviation of split frequencies between samples, as MrBayes has it, and where it is worst.
 
     Over the clusters that reach `least` in one of the samples. Below 0.01 they say the same, above 0.05 they do not;
-    it is finite also where `kl` is not. Samples are sequences of binary hierarchies over the same labels, with
-    `weights` if they are `TreeSet`s.
+    it is finite also where `kl` is not. Samples are sequences of binary hierarchies over the same labels, each with
+    `weights` if it is a `TreeSet`.
 
     >>> one, two = (Hierarchy.from_newick(text) for text in ("((a,b),c);", "(a,(b,c));"))
     >>> agreement([[one, one, two], [one, two, two]])
