@@ -1,5 +1,6 @@
-"""Measures of hierarchies: what one costs, how far two are apart, how well one agrees with known classes."""
+"""Measures of hierarchies: what one costs, how far two are apart, known classes, agreement of samples, bootstrap."""
 
+from palmette.evaluate.bootstrap import BootstrapRow, approximately_unbiased, bootstrap
 from palmette.evaluate.costs import dasgupta_cost
 from palmette.evaluate.distances import robinson_foulds, shared_clusters
 from palmette.evaluate.purity import dendrogram_purity
@@ -8,7 +9,10 @@ from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score
 
 __all__ = [
     "Agreement",
+    "BootstrapRow",
     "agreement",
+    "approximately_unbiased",
+    "bootstrap",
     "dasgupta_cost",
     "dendrogram_purity",
     "leave_one_out_accuracy",

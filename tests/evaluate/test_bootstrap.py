@@ -1,0 +1,82 @@
+"""Bootstrap support: shares that can be counted, and AU where its law is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import linkage
+from scipy.stats import norm
+
+from palmette import Hierarchy, evaluate
+from palmette.evaluate.bootstrap import approximately_unbiased
+
+
+def average(x):
+    return Hierarchy.from_linkage(linkage(x, "average"))
+
+
+@settings(max_examples=40)
+@given(v=st.floats(-1.5, 1.5), c=st.floats(-0.8, 0.8))
+def test_au_is_that_of_the_law_of_scales(v, c):
+    r = np.linspace(0.5, 1.4, 10)
+    value, error = approximately_unbiased(norm.sf(v * np.sqrt(r) + c / np.sqrt(r)), r, 1000)
+    assert value == pytest.approx(norm.cdf(c - v), abs=1e-9)
+    assert 0.0 < error < 0.2
+
+
+def test_its_error_is_how_much_it_varies():
+    rng, r = np.random.default_rng(0), np.linspace(0.5, 1.4, 10)
+    bp = norm.sf(-0.8 * np.sqrt(r) + 0.3 / np.sqrt(r))
+    found = np.array([approximately_unbiased(rng.binomial(500, bp) / 500, r, 500) for _ in range(400)])
+    assert found[:, 0].std() == pytest.approx(found[:, 1].mean(), rel=0.15)
+
+
+@pytest.mark.parametrize(("share", "au"), [(1.0, 1.0), (0.0, 0.0)])
+def test_what_is_always_or_never_there_has_no_slope(share, au):
+    assert approximately_unbiased(np.full(10, share), np.linspace(0.5, 1.4, 10), 100) == (au, 0.0)
+
+
+def test_bp_is_the_share_of_draws():
+    x = np.random.default_rng(1).normal(size=(5, 4))
+    rows = evaluate.bootstrap(x, average, n_draws=200, scales=[1.0], rng=3)
+    generator, first = np.random.default_rng(3), average(x)
+    counts = dict.fromkeys((c for c in first.clusters() if 1 < len(c) < 5), 0)
+    for _ in range(200):
+        again = set(average(x[:, generator.integers(4, size=4)]).clusters())
+        for c in counts:
+            counts[c] += c in again
+    assert {frozenset(map(int, row.members)): row.bp for row in rows} == {c: k / 200 for c, k in counts.items()}
+    assert [row.size for row in rows] == [len(row.members) for row in rows]
+
+
+def test_groups_are_found_and_noise_is_not():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(8, 60))
+    x[:4, :30] += 2.0
+    rows = {row.members: row for row in evaluate.bootstrap(x, average, n_draws=60)}
+    assert rows[("0", "1", "2", "3")].au > 0.95
+    assert min(row.au for row in rows.values()) < 0.9
+    again = {row.members: row for row in evaluate.bootstrap(x, average, n_draws=60)}
+    assert rows == again
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"points": [[0.0], [1.0]]}, "two or more columns"),
+        ({"scales": [0.5, 2.0]}, "1 has to be among them"),
+        ({"scales": [1.0, -1.0]}, "a scale is -1.0"),
+        ({"n_draws": 1}, "n_draws is 1"),
+    ],
+)
+def test_bad_input_is_refused(options, message):
+    given = {"points": np.eye(4), "cluster": average, **options}
+    with pytest.raises(ValueError, match=message):
+        evaluate.bootstrap(given.pop("points"), given.pop("cluster"), **given)
+
+
+def test_what_makes_no_hierarchy_is_told():
+    with pytest.raises(TypeError, match=r"expected a palmette\.Hierarchy with a leaf for each"):
+        evaluate.bootstrap(np.eye(4), lambda x: x)
