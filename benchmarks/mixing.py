@@ -790,7 +790,7 @@ def main() -> None:
         ]
         lines = _tables.lines_of(header, rows)
         print("\n" + "\n".join(lines) + "\n")
-        _tables.write(options.write, f"mixing, perplexity {options.perplexity:g}", lines)
+        _tables.write(options.write, "mixing", lines)
     small = [problem for problem in chosen if problem.model.n_leaves <= min(SIZES)]
     if options.until > 0:
         rows = [agreement(problem, options.until, options.threads) for problem in small]

@@ -73,10 +73,11 @@ def test_every_page_is_in_the_navigation():
     assert stubs - known == set()
 
 
-def test_every_table_of_the_performance_page_has_a_benchmark_that_writes_it():
+def test_every_table_with_marks_has_a_benchmark_that_writes_it():
+    pages = [ROOT / "docs" / name for name in ("performance.md", "sampling.md")]
     marks = re.findall(
         r"^<!-- benchmark: ([^\n]+) -->\n\n\|.*?\|\n\n<!-- end -->$",
-        (ROOT / "docs" / "performance.md").read_text(encoding="utf-8"),
+        "\n".join(page.read_text(encoding="utf-8") for page in pages),
         re.MULTILINE | re.DOTALL,
     )
     programs = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("*.py"))

@@ -1,11 +1,15 @@
 """Support for the clusters of one data set, four ways: exact, sampled, on a sparse trellis, and by bootstrap.
 
     python experiments/support/run.py --data expression.csv.gz [--samples 18] [--sets 3] [--seconds 60]
+    python experiments/support/run.py --data expression.csv.gz --samples 100         # too many for an exact answer
 
 Of a table of samples (first column: name, second: class, then one column per gene; empty cells are missing) some are
 drawn at random. For two models at three perplexities the exact probability of every cluster is set beside what
 `search.posterior` says beyond its limit, sampled and sparse, and beside how often average linkage of resampled columns
 has it. Without --data, points in groups are made up.
+
+Of more samples than can be summed over, the sampled answer is set beside that of another seed, and beside the sparse
+one and the bootstrap; β is such that twelve of the samples have the perplexity.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ import palmette as pal
 
 PERPLEXITIES = (10.0, 100.0, 1e4)
 RESAMPLES = 200
+EXACT = 20  # samples that are summed over
+FEW = 12  # samples whose perplexity is set, of more than that
 HEADER = (
     "set",
     "model",
@@ -35,6 +41,7 @@ HEADER = (
     "sparse",
     "seconds",
 )
+LARGE_HEADER = ("set", "samples", "model", "perplexity", "verdict", "R̂", "another seed", "sparse", "bootstrap")
 
 
 def read(path: Path) -> Any:
@@ -80,6 +87,35 @@ def compare(exact: Any, other: Any) -> tuple[float, int]:
     return max(gaps, default=0.0), sum(exact.cluster_probability(members) < 0.5 for members in sure)
 
 
+def said_by(sampled: Any) -> str:
+    """The first words of the verdict."""
+    return str(sampled.verdict).partition(";")[0].partition(",")[0].partition(":")[0]
+
+
+def set_beside(sampled: Any, other: Any) -> str:
+    """The largest gap of a probability, and how many of the clusters of 0.95 or more in `other` have less than 0.5."""
+    gaps = [
+        abs(float(other.cluster_probability(row.members)) - row.probability)
+        for row in sampled.cluster_probabilities(0.05)
+    ]
+    sure = [row.members for row in other.cluster_probabilities(0.95)]
+    wrong = sum(float(sampled.cluster_probability(members)) < 0.5 for members in sure)
+    return f"{max(gaps, default=0.0):.3f}, {wrong} of {len(sure)}"
+
+
+def without_exact(number: int, x: Any, seconds: float, rng: np.random.Generator) -> None:
+    """A row for each model and perplexity."""
+    resampled, few = bootstrap(x, rng), rng.permutation(len(x))[:FEW]
+    for (name, base), part in zip(models(x).items(), models(x[few]).values(), strict=True):
+        for perplexity in PERPLEXITIES[1:]:
+            model = base.with_beta(pal.temperature.at_perplexity(part, perplexity).beta)
+            sampled, again = (pal.search.posterior(model, seconds=seconds, rng=seed) for seed in (0, 1))
+            sparse = pal.search.posterior(model, beyond="sparse")
+            sides = [set_beside(sampled, other) for other in (again, sparse, resampled)]
+            cells = (number, len(x), name, f"{perplexity:g}", said_by(sampled), f"{sampled.verdict.r_hat:.2f}", *sides)
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
@@ -87,11 +123,16 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
-    print(f"| {' | '.join(HEADER)} |\n|{'---|' * len(HEADER)}")
+    is_exact = options.samples <= EXACT
+    header = HEADER if is_exact else LARGE_HEADER
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
     for number in range(options.sets):
         rng = np.random.default_rng(number)
         table = made_up(options.samples, rng) if options.data is None else read(options.data)
         x = table[rng.permutation(len(table))[: options.samples]]
+        if not is_exact:
+            without_exact(number, x, options.seconds, rng)
+            continue
         resampled = bootstrap(x, rng)
         for name, base in models(x).items():
             for perplexity in PERPLEXITIES:
@@ -102,13 +143,12 @@ def main() -> None:
                 taken = time.perf_counter() - begin
                 sparse = pal.search.posterior(model, exact_leaves=0, beyond="sparse")
                 (one, wrong), (two, sparsely), (three, _) = (compare(exact, p) for p in (sampled, sparse, resampled))
-                said = str(sampled.verdict).partition(";")[0].partition(",")[0].partition(":")[0]
                 cells = (
                     number,
                     name,
                     f"{perplexity:g}",
                     f"{one:.4f}",
-                    said,
+                    said_by(sampled),
                     f"{two:.4f}",
                     f"{three:.3f}",
                     wrong,
