@@ -26,7 +26,7 @@ def test_the_limits_are_those_of_the_record():
     assert default_of(pal.search.grow, "min_share") == DEFAULTS.min_share
     assert default_of(pal.search.posterior, "min_share") == DEFAULTS.min_share
     assert {default_of(door.infer, "exact_leaves") for door in (pal.batch, pal.jets)} == {DEFAULTS.batch_leaves}
-    assert {option_of(name, "exact_leaves") for name in ("hierarchies", "partitions")} == {DEFAULTS.separable_leaves}
+    assert pal.models.UniformPartitions(3).exact_leaves == DEFAULTS.separable_leaves
 
 
 def test_clusterers_have_limits_of_their_own():
@@ -38,7 +38,7 @@ def test_clusterers_have_limits_of_their_own():
 
 def test_black_boxes_stop_earlier(monkeypatch):
     few = Defaults(separable_leaves=7, exact_leaves=6, function_leaves=5)
-    monkeypatch.setattr(import_module("palmette.search.posteriors"), "DEFAULTS", few)
+    monkeypatch.setattr(import_module("palmette.models.split_model"), "DEFAULTS", few)
     for n in (5, 6, 7, 8):
         function = pal.models.SplitFunction(n, lambda left, right: np.zeros(len(left)))
         assert pal.search.posterior(function, progress=False).is_exact == (n <= 5)

@@ -66,6 +66,7 @@ def test_long_compilations_are_said_once_on_a_terminal(monkeypatch, capsys):
     times = iter([0.0, 0.5, 2.0, 3.0, 0.0, 5.0])
     monkeypatch.setattr("palmette.progress.time", types.SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("palmette.progress._is_quiet", False)
     notice = CompilationNotice()
     for _ in range(4):
         notice.look()

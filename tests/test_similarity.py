@@ -140,9 +140,9 @@ def test_the_command_line_and_scikit_learn_see_the_same_matrix(model, tmp_path, 
 
     seen = []
 
-    def watched(made, *rest):
+    def watched(made, *rest, **options):
         seen.append(made)
-        return infer_hierarchies(made, *rest)
+        return infer_hierarchies(made, *rest, **options)
 
     monkeypatch.setattr(command, "infer_hierarchies", watched)
     x = SEVERAL[[0, 1, 2, 3, 4, 5, 5]]  # two rows are the same

@@ -343,7 +343,7 @@ def test_functions_with_the_wrong_parameters_are_refused_at_once() -> None:
         (lambda: IndependentSites(0.0), ValueError, "must be positive"),
         (lambda: IndependentSites([1.0, -2.0]), ValueError, "must be positive"),
         (lambda: IndependentSites([[1.0]]), ValueError, "shape"),
-        (lambda: IndependentSites(1.0, "uniform"), ValueError, "empirical"),  # type: ignore[arg-type]
+        (lambda: IndependentSites(1.0, "some"), ValueError, "empirical"),  # type: ignore[arg-type]
         (lambda: IndependentSites(1.0, []), ValueError, "empty"),
         (lambda: IndependentSites(1.0, [[0.5, 0.6]]), ValueError, r"site 0 .* add up to 1 \(these to 1.1\)"),
         (lambda: IndependentSites(1.0, [[1.0], [1.5, -0.5]]), ValueError, "site 1 .* at least 0"),

@@ -41,7 +41,7 @@ def frozen(parts):
 
 @pytest.fixture(scope="module")
 def agreeing():
-    return sample_hierarchies(pal.models.SumOfSquares(POINTS), seconds=None, precision=0.01)
+    return sample_hierarchies(pal.models.SumOfSquares(POINTS), seconds=None, precision=0.005)
 
 
 @pytest.fixture(scope="module")

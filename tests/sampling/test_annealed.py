@@ -16,7 +16,7 @@ EXACT = pal.HierarchyPosterior(MODEL, progress=False)
 
 
 def test_weights_are_unbiased_and_errors_are_honest():
-    runs = [anneal_hierarchies(MODEL, steps=60, n_runs=16, rng=seed) for seed in range(20)]
+    runs = [anneal_hierarchies(MODEL, steps=60, n_runs=32, rng=seed) for seed in range(20)]
     found = [run.log_partition for run in runs]
     z = np.array([(one.value - EXACT.log_partition) / one.standard_error for one in found])
     assert (np.abs(z) < 2.0).mean() >= 0.9

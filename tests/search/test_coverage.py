@@ -11,13 +11,13 @@ from sampling_cases import rows_and_columns
 
 import palmette as pal
 from palmette.defaults import Defaults
+from palmette.models import split_model
 from palmette.sampling import sample_hierarchies
-from palmette.search import coverage
 
 
 @pytest.fixture
 def nothing_is_exact(monkeypatch):
-    monkeypatch.setattr(coverage, "DEFAULTS", Defaults(separable_leaves=3, exact_leaves=3, function_leaves=3))
+    monkeypatch.setattr(split_model, "DEFAULTS", Defaults(separable_leaves=3, exact_leaves=3, function_leaves=3))
 
 
 def points(n, seed=0, beta=20.0):

@@ -40,7 +40,7 @@ def posterior(
     >>> round(post.cluster_probability([0, 1, 2]), 2)
     1.0
     >>> print(pal.evidence.compare(post))
-    These data very strongly prefer a hierarchy: log Bayes factor +6.59.
+    These data very strongly prefer a hierarchy: log Bayes factor +6.60.
     """
     ranges = model.parameter_ranges
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)

@@ -48,7 +48,7 @@ def tuned(
     >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
     >>> models = pal.models.Contrasts(x), pal.evidence.tuned(pal.models.Contrasts(x))
     >>> [round(pal.HierarchyPosterior(model).log_evidence, 1) for model in models]
-    [-26.5, -22.3]
+    [-30.4, -22.3]
     """
     require_model(model, "hierarchies", "a model of hierarchies, such as palmette.models.Contrasts(points)")
     check_positive("tolerance", tolerance)

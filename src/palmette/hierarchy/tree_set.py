@@ -71,7 +71,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
         >>> from palmette.hierarchy.tree_files import read_trees
         >>> TreeSet.joined([read_trees("((a,b),c);"), read_trees("((c,a),b);")])[1]
-        Hierarchy.from_newick('((a,c),b);')
+        Hierarchy.from_newick('((c,a),b);')
         """
         found = list(sets)
         if not found:

@@ -37,7 +37,7 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior], HierarchyVerbs):
     >>> parts = [pal.HierarchyPosterior(pal.models.Contrasts(x, a, b=0.01)) for a in (0.3, 0.6)]
     >>> mixture = HierarchyMixture(parts, [part.log_evidence for part in parts])
     >>> [round(x.cluster_probability([0, 1]), 4) for x in (*mixture.parts, mixture)], mixture.weights.round(2)
-    ([0.7936, 0.9795, 0.7954], array([0.99, 0.01]))
+    ([0.9331, 0.9845, 0.9469], array([0.73, 0.27]))
     """
 
     _part = HierarchyPosterior

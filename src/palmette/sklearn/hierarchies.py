@@ -74,7 +74,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     >>> clusterer.labels_
     array([0, 0, 1, 1, 1])
     >>> round(clusterer.posterior_.cluster_probability([2, 3, 4]), 2)
-    0.97
+    0.99
 
     """
 
