@@ -36,6 +36,7 @@ def test_clusterers_have_limits_of_their_own():
     assert hierarchies.min_share == DEFAULTS.fitted_share
 
 
+@pytest.mark.slow
 def test_black_boxes_stop_earlier(monkeypatch):
     few = Defaults(separable_leaves=7, exact_leaves=6, function_leaves=5)
     monkeypatch.setattr(import_module("palmette.models.split_model"), "DEFAULTS", few)

@@ -169,6 +169,7 @@ def test_models_that_do_not_say_are_named():
     assert Other(GROUPS).log_evidence_without_structure is None
 
 
+@pytest.mark.slow
 def test_a_sampled_posterior_is_compared_with_an_error():
     model = Contrasts(np.random.default_rng(0).normal(size=(9, 2)))
     sampled = sample_hierarchies(model, seconds=None, sweeps=20)

@@ -52,6 +52,7 @@ def test_tuned_parameters_are_those_of_the_maximum():
         assert HierarchyPosterior(found).log_evidence > best.log_evidence - 0.05
 
 
+@pytest.mark.slow
 def test_the_prior_stays():
     model = with_prior(Contrasts(GROUPS), BetaSplitting(0.0))
     found = evidence.tuned(model, most=3)
@@ -59,6 +60,7 @@ def test_the_prior_stays():
     assert HierarchyPosterior(found).log_evidence > HierarchyPosterior(model).log_evidence
 
 
+@pytest.mark.slow
 def test_a_posterior_without_parameters_is_averaged_tuned_or_neither():
     model = with_prior(Contrasts(GROUPS), BetaSplitting(0.0))
     averaged = evidence.posterior(model)

@@ -40,6 +40,7 @@ def test_log_z_and_entropy_at_every_temperature(annealed):
     assert 16 < annealed.effective_runs <= 32
 
 
+@pytest.mark.slow
 def test_conditions():
     conditions = {"require": [[0, 1, 5]], "forbid": [[0, 1]]}
     found = anneal_hierarchies(MODEL, steps=600, **conditions).log_partition
@@ -54,6 +55,7 @@ def test_the_number_of_threads_does_not_matter():
     assert (one.log_weights == two.log_weights).all()
 
 
+@pytest.mark.slow
 def test_a_temperature_for_a_perplexity():
     for perplexity in (20.0, 2000.0):
         model = at_perplexity(MODEL, perplexity, seconds=2)

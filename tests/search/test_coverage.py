@@ -94,6 +94,7 @@ def test_a_trellis_of_hopeless_hierarchies_misses_everything_with_an_error(nothi
     assert 0.0 < found.standard_error < 0.02
 
 
+@pytest.mark.slow
 def test_conditions_are_honoured(nothing_is_exact):
     free = sparse_posterior(points(10, seed=1), min_share=1e-1)
     likely = free.cluster_probabilities(0.2)
