@@ -108,7 +108,7 @@ def test_probabilities_of_shipped_words_hold_between_seeds_or_are_refused():
     n_usable = 0
     for particles in (200, 8000):
         found = [
-            quiet(codes, coalescent.IndependentSites(0.5), particles, proposal="prior-post", rng=k) for k in range(20)
+            quiet(codes, coalescent.IndependentSites(0.5), particles, proposal="prior-post", rng=k) for k in range(8)
         ]
         usable = [each for each in found if each.verdict.usable]
         n_usable += len(usable)

@@ -58,14 +58,15 @@ def same(one, two):
             pytest.param(estimator, marks=pytest.mark.slow)
             for estimator in (
                 TrellisClustering(model="sum-of-squares"),
-                TrellisClustering(model="correlation"),
                 CoalescentClustering(n_particles=4),
+                TrellisClustering(model="correlation"),
                 UltrametricClustering(loss="closest+size"),
             )
         ),
     ],
     ids=repr,
 )
+@pytest.mark.filterwarnings("ignore:of 4 particles")  # they are too few, and say so
 def test_scikit_learn_finds_nothing_to_complain_about(estimator):
     check_estimator(estimator, on_skip=None)
 
