@@ -11,7 +11,7 @@ from palmette.evidence.maximise import Optimum, best_without_structure
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.sampling import SampledPosterior
 
-__all__ = ["Comparison", "Strength", "compare"]
+__all__ = ["Comparison", "Strength", "compare", "compare_found"]
 
 Strength = Literal["none", "positive", "strong", "very strong"]
 Compared = HierarchyPosterior | HierarchyMixture | PartitionPosterior | PartitionMixture | Optimum | SampledPosterior
@@ -106,6 +106,12 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
         return _estimated(found, without, at_best)
     is_bound = not found.is_exact or bool(found.conditions)
     return Comparison(found.log_evidence, without, found.model.clusterings, is_bound, at_best)
+
+
+def compare_found(posterior: Any) -> Comparison:
+    """`compare` of what `evidence.posterior` gives: averaged on both sides, or with the opponent at its best."""
+    is_mixture = isinstance(posterior, HierarchyMixture | PartitionMixture)
+    return compare(posterior, at_best=not is_mixture and bool(getattr(posterior.model, "parameter_ranges", {})))
 
 
 def _estimated(found: SampledPosterior, without: float, at_best: bool) -> Comparison:

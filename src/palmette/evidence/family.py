@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_positive
+from palmette.evidence.parameters import values_at
 from palmette.models.base import Model, require_model
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.trellis import SomeTrellis
@@ -39,7 +40,7 @@ class Family:
 
     def values(self, x: Floats) -> dict[str, float]:
         """The parameters at a point of the box."""
-        return dict(zip(self.names, np.exp(x).tolist(), strict=True))
+        return values_at(self.names, x)
 
     def model(self, x: Floats) -> Model:
         """The model with the parameters at a point of the box."""

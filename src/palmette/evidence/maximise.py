@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_positive
 from palmette.evidence.climbing import climb
 from palmette.evidence.family import Family
+from palmette.evidence.parameters import edges_at, log_errors
 from palmette.models.base import Model
 from palmette.trellis import SomeTrellis
 
 __all__ = ["Optimum", "best_without_structure", "maximise"]
 
-_EDGE = 1e-6
 _MANY = 400  # values of a formula that are looked at
 
 
@@ -44,12 +41,8 @@ class Optimum:
     @property
     def errors(self) -> dict[str, float]:
         """The standard deviation of the logarithm of each parameter, if its posterior is about normal; inf if flat."""
-        inner = [i for i, name in enumerate(self.values) if name not in self.at_boundary]
-        block = self.curvature[np.ix_(inner, inner)]
-        is_peak = len(inner) > 0 and bool(np.linalg.eigvalsh(block).min() > 0.0)
-        spread = np.sqrt(np.diag(np.linalg.inv(block))) if is_peak else np.full(len(inner), math.inf)
-        known = dict(zip(inner, spread.tolist(), strict=True))
-        return {name: known.get(i, math.inf) for i, name in enumerate(self.values)}
+        names = list(self.values)
+        return dict(zip(names, log_errors(self.curvature, names, self.at_boundary).tolist(), strict=True))
 
     def __repr__(self) -> str:
         words = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
@@ -91,7 +84,7 @@ def maximise(
         tolerance=tolerance,
         most=check_integer("most", most, 1),
     )
-    edges = _edges(members, summit.x)
+    edges = edges_at(members.names, summit.x, members.low, members.high)
     if edges:
         warnings.warn(
             f"the evidence still grows where {' and '.join(edges)} cannot go further; widen `within`, or take "
@@ -110,8 +103,3 @@ def best_without_structure(members: Family, tolerance: float) -> float | None:
         return None
     formula = lambda x: float(members.model(x).log_evidence_without_structure or 0.0)  # noqa: E731
     return climb(formula, members.start, members.low, members.high, tolerance=tolerance, most=_MANY).value
-
-
-def _edges(members: Family, x: Floats) -> tuple[str, ...]:
-    is_edge = (x < members.low + _EDGE) | (x > members.high - _EDGE)
-    return tuple(name for name, edge in zip(members.names, is_edge.tolist(), strict=True) if edge)

@@ -22,6 +22,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_number
 from palmette.errors import ImpossibleData
 from palmette.evidence.climbing import climb
+from palmette.evidence.parameters import edges_at, log_errors, values_at
 from palmette.jets._cut import upper_end
 from palmette.jets._sample import Sample, listed, usable
 from palmette.jets.files import batches
@@ -36,7 +37,6 @@ _FEW = 100  # jets; as well as these can tell, the maximum is found by large ste
 _TOLERANCE = 0.02  # nats
 _UNIT = 2.5  # standard errors that small steps are measured by
 _MOST_PASSES = 30  # of each of the two
-_EDGE = 1e-6
 _UNHEARD_OF = 10.0  # jets that should be there: that none is has a probability of e^−10
 
 
@@ -68,7 +68,7 @@ class ShowerFit:
     def errors(self) -> dict[str, float]:
         """The standard error of the logarithm of each rate that was looked for; inf without a peak."""
         names = [name for name in self.intervals if name != "t_cut"]
-        return dict(zip(names, _errors(self.curvature, names, self.at_boundary).tolist(), strict=True))
+        return dict(zip(names, log_errors(self.curvature, names, self.at_boundary).tolist(), strict=True))
 
     def __repr__(self) -> str:
         ends = [
@@ -167,12 +167,12 @@ def _climbed(
     low, high = (np.full(len(names), math.log(end)) for end in ends)
 
     def log_likelihood(x: Floats) -> float:
-        return asked({**fixed, **_values(names, x)})
+        return asked({**fixed, **values_at(names, x)})
 
     start = np.clip(np.full(len(names), math.log(_START)), low, high)
     tolerance = _TOLERANCE * max(1.0, n_jets / _FEW)
     rough = climb(log_likelihood, start, low, high, tolerance=tolerance, most=_MOST_PASSES)
-    errors = _errors(-rough.hessian, names, _edges(names, rough.x, low, high))
+    errors = log_errors(-rough.hessian, names, edges_at(names, rough.x, low, high))
     unit = np.where(np.isfinite(errors), np.minimum(_UNIT * errors, 1.0), 1.0)
     fine = climb(
         lambda z: log_likelihood(rough.x + unit * z),
@@ -183,11 +183,11 @@ def _climbed(
         most=_MOST_PASSES,
     )
     x = np.clip(rough.x + unit * fine.x, low, high)
-    curvature, edges = -fine.hessian / np.outer(unit, unit), _edges(names, x, low, high)
-    errors = _errors(curvature, names, edges)
+    curvature, edges = -fine.hessian / np.outer(unit, unit), edges_at(names, x, low, high)
+    errors = log_errors(curvature, names, edges)
     if np.isfinite(errors).all():
         curvature = _curvature(log_likelihood, x, fine.value, np.minimum(errors, 1.0))
-    return _Best(_values(names, x), fine.value, curvature, edges)
+    return _Best(values_at(names, x), fine.value, curvature, edges)
 
 
 def _curvature(f: Callable[[Floats], float], x: Floats, value: float, step: Floats) -> Floats:
@@ -203,27 +203,10 @@ def _curvature(f: Callable[[Floats], float], x: Floats, value: float, step: Floa
     return out
 
 
-def _values(names: list[str], x: Floats) -> dict[str, float]:
-    return dict(zip(names, np.exp(x).tolist(), strict=True))
-
-
-def _edges(names: list[str], x: Floats, low: Floats, high: Floats) -> tuple[str, ...]:
-    is_edge = (x < low + _EDGE) | (x > high - _EDGE)
-    return tuple(name for name, edge in zip(names, is_edge.tolist(), strict=True) if edge)
-
-
-def _errors(curvature: Floats, names: list[str], edges: tuple[str, ...]) -> Floats:
-    inner = [i for i, name in enumerate(names) if name not in edges]
-    block, out = curvature[np.ix_(inner, inner)], np.full(len(names), math.inf)
-    if inner and np.linalg.eigvalsh(block).min() > 0.0:
-        out[inner] = np.sqrt(np.diag(np.linalg.inv(block)))
-    return out
-
-
 def _intervals(best: _Best, level: float) -> dict[str, tuple[float, float]]:
     # The logarithm of a rate is about normal.
     names, out = list(best.values), {}
-    for name, error in zip(names, _errors(best.curvature, names, best.edges).tolist(), strict=True):
+    for name, error in zip(names, log_errors(best.curvature, names, best.edges).tolist(), strict=True):
         factor = math.exp(NormalDist().inv_cdf(0.5 + 0.5 * level) * error) if error < math.inf else math.inf
         out[name] = best.values[name] / factor, best.values[name] * factor
     return out

@@ -101,7 +101,9 @@ class Contrasts(SplitModel):
         self._dimension, self._is_effective = _dimension(x, dimension), dimension == "effective"
         total = float(squared.sum()) / (2 * len(x))
         self._a = _TAIL if a is None else check_positive("a", a)
-        self._b = _usual_scale(total, len(x), self._dimension) if b is None else check_positive("b", b)
+        self._b = (
+            (_SHARE * _mean_square(total, len(x), self._dimension) or 1.0) if b is None else check_positive("b", b)
+        )
         if self._b < _LOST * total:
             raise ValueError(
                 f"b is {self._b:g}, and the sum of squares is {total:g}: contrasts as small as b are lost in the "
@@ -148,8 +150,7 @@ class Contrasts(SplitModel):
 
     @property
     def _unit(self) -> float:
-        degrees = (self.n_leaves - 1) * self.dimension
-        return self._total / degrees if degrees > 0 else 0.0
+        return _mean_square(self._total, self.n_leaves, self.dimension)
 
     def _law(self, d: float) -> list[float]:
         # Of d numbers with one variance: the constant, and what goes into (a + d/2) log(b + half the sum of squares).
@@ -235,5 +236,6 @@ def _directions(x: Floats) -> Floats:
     return found
 
 
-def _usual_scale(total: float, n: int, d: float) -> float:
-    return _SHARE * total / ((n - 1) * d) if total > 0.0 else 1.0
+def _mean_square(total: float, n: int, d: float) -> float:
+    # Of an entry of a contrast; 0 if there is none.
+    return total / ((n - 1) * d) if total > 0.0 else 0.0

@@ -9,10 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from palmette.evidence import compare
+from palmette.evidence import compare_found
 from palmette.models.tempered import Tempered
 from palmette.posterior import ConditionalClusters
-from palmette.posterior.mixture import Mixture
 from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.support_picture import support_picture
@@ -49,8 +48,7 @@ def belief_in(posterior: Any, listing: Listing) -> Belief:
 def _compared(posterior: Any) -> Html | None:
     if posterior.model.log_evidence_without_structure is None or posterior.n_leaves < 3:
         return None
-    ranges = getattr(posterior.model, "parameter_ranges", {})
-    found = compare(posterior, at_best=not isinstance(posterior, Mixture) and bool(ranges))
+    found = compare_found(posterior)
     words = (
         " That is how much more probable the data are with structure than without, as a logarithm; from 1, 3 and 5 on, "
         "either way, it is called positive, strong and very strong."

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.report.lines import COLOURS, line
 from palmette.report.listing import Leaves, Listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.summary import exchange, kinds, tiles
@@ -13,7 +14,7 @@ from palmette.sampling import SampledPartitions, SampledPosterior, Verdict
 __all__ = ["sampled_alternatives", "sampled_summary"]
 
 _WIDTH, _HEIGHT, _POINTS = 860, 150, 240  # of the picture of chains
-_COLOURS = ("#2f78b7", "#d1701f", "#2f7f5f", "#8a4fa3", "#a04e0c", "#5a6b7a")
+_COLOURS = COLOURS[:6]
 
 
 def sampled_summary(posterior: SampledPosterior | SampledPartitions, listing: Listing, things: str) -> Html:
@@ -89,9 +90,7 @@ def _traces(values: Floats, every: int) -> Html:
     lines = []
     for i, chain in enumerate(values):
         y = _HEIGHT - 10 - (chain[chosen] - low) * scale
-        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
-        colour = _COLOURS[i % len(_COLOURS)]
-        lines.append(element("path", d=path, fill="none", stroke=colour, stroke_width="1", stroke_opacity="0.75"))
+        lines.append(line(x, y, _COLOURS[i % len(_COLOURS)], "1", stroke_opacity="0.75"))
     ends = " to ".join(f"{end:,.1f}".replace("-", "−") for end in (low, high))
     words = f"log φ of {len(values)} chains over {count * every:,} sweeps, from {ends}"
     picture = element("svg", joined(lines), viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=words)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.report.lines import COLOURS, line
 from palmette.report.listing import Listing
 from palmette.report.markup import Html, cluster_name, element, joined
 from palmette.temperature import support_curve
@@ -15,7 +16,6 @@ _DRAWN = 8  # clusters
 _STEPS = 4  # powers of two to each side of β
 _WIDTH, _HEIGHT = 860, 220
 _LEFT, _TOP, _BOTTOM = 44, 12, 30  # margins
-_COLOURS = ("#2f78b7", "#d1701f", "#2f7f5f", "#8a4fa3", "#a04e0c", "#5a6b7a", "#b23a48", "#3b3b98")
 
 
 def support_picture(posterior: Any, listing: Listing) -> Html | None:
@@ -31,14 +31,13 @@ def support_picture(posterior: Any, listing: Listing) -> Html | None:
     x = _LEFT + (_WIDTH - 2 * _LEFT) * np.arange(len(betas)) / (len(betas) - 1)
     y = _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1.0 - curve.probabilities)
     parts = [_axes(x, betas)]
-    for column, colour in zip(y.T, _COLOURS, strict=False):
-        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, column, strict=True))
-        parts.append(element("path", d=path, fill="none", stroke=colour, stroke_width="1.8"))
+    for column, colour in zip(y.T, COLOURS, strict=False):
+        parts.append(line(x, column, colour, "1.8"))
     caption = "The probability of clusters of the best one against β, each step twice the last; the line is at this β."
     picture = element("svg", joined(parts), viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=caption)
     legend = [
         element("li", _mark(colour), element("span", cluster_name(row.leaves, labels)))
-        for row, colour in zip(shown, _COLOURS, strict=False)
+        for row, colour in zip(shown, COLOURS, strict=False)
     ]
     return joined(
         (

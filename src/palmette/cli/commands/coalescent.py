@@ -1,8 +1,7 @@
 """``palmette coalescent``: hierarchies with times, for tables with gaps."""
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,12 @@ from palmette.cli.options import (
     standardise_option,
 )
 from palmette.cli.reading.problem import Problem, load
-from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import note, progress
 from palmette.cli.telling.files import Files, check_file, with_support, write_rows
 from palmette.cli.telling.gaps import IMPUTED, Units, filled, placed
-from palmette.cli.telling.results import with_errors
+from palmette.cli.telling.results import judged
+from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
 
 __all__ = ["coalescent"]
@@ -149,37 +148,25 @@ def _joining(row: dict[str, Any]) -> str:
     return f"{row['label']} joins {where} with probability {row['probability']:.2f}, at the age {row['age']:.3g}."
 
 
-class _HistoryAnswers(HierarchyAnswers):
+class _HistoryAnswers(EstimatedAnswers, HierarchyAnswers):
     """Of weighted particles: there is one best history, and every probability has an error."""
 
     things = "Histories"
     best_title = "The most credible history"
-    several = None
-    columns = ("members", "size", "probability", "standard_error")
 
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
         """The most credible history with support."""
         return [(with_support(self.posterior.most_credible(), self.posterior), None)]
 
-    def _numbers(self) -> dict[str, Any]:
+    def _judged(self) -> dict[str, Any]:
         verdict = self.posterior.verdict
-        judged = {**asdict(verdict), "disagreements": list(verdict.disagreements)}
-        return {"exact": False, "particles": {"usable": verdict.usable, "words": str(verdict), **judged}}
+        return {"particles": {"usable": verdict.usable, **judged(verdict)}}
 
-    def _own_numbers(self) -> dict[str, Any]:
-        return {}
-
-    def _listed(self) -> list[dict[str, Any]]:
-        return with_errors(self.clusters)
-
-    def _say_clusters(self, title: str) -> None:
-        summary.say_clusters(f"{title}; ± one standard error", self.clusters)
-        if not self.posterior.verdict.usable:
-            summary.facts("", "The particles have collapsed: do not rely on these numbers. Take more (--particles).")
-
-    def _drawn(self) -> Iterable[tuple[Any, Any]]:
-        return ((history, None) for history in self.draws())
+    def _doubt(self) -> str | None:
+        if self.posterior.verdict.usable:
+            return None
+        return "The particles have collapsed: do not rely on these numbers. Take more (--particles)."
 
 
 def _without_constants(problem: Problem, quiet: bool) -> Problem:

@@ -69,9 +69,9 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     """
     check_answers(options)
     files = Files.of(options, file)
-    check_temperature(options["beta"], options["perplexity"])
+    beta = check_temperature(options["beta"], options["perplexity"])
     problem = load(file, options, model or "the model")
-    chosen = choose_model(problem, model, options)
+    chosen = choose_model(problem, model, beta, options)
     posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
     words, facts = chosen.described(posterior)
     extra: dict[str, Any] = {"model": facts}
@@ -80,7 +80,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
         told = [problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}."]
         if not chosen.is_cost and options["sweeps"] is None:  # else how long it takes is not to depend on a clock
-            estimated = _compared(posterior)
+            estimated = pal.evidence.compare_found(posterior)
             extra["structure"] = _told(estimated)
             told.insert(0, str(estimated))
         SampledAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, told)
@@ -89,16 +89,10 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
     missed = _missed(posterior, options) if options["coverage"] else None
     extra["missed"] = None if missed is None else vars(missed)
-    compared = None if chosen.is_cost else _compared(posterior)
+    compared = None if chosen.is_cost else pal.evidence.compare_found(posterior)
     extra["structure"] = compared and _told(compared)
     lines = _lines(problem, posterior, words, missed, compared)
     HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
-
-
-def _compared(posterior: Any) -> pal.evidence.Comparison:
-    # Parameters that were averaged over are so on both sides; else each has the best.
-    is_mixture = isinstance(posterior, pal.posterior.HierarchyMixture)
-    return pal.evidence.compare(posterior, at_best=not is_mixture and bool(posterior.model.parameter_ranges))
 
 
 def _told(compared: pal.evidence.Comparison) -> dict[str, Any]:

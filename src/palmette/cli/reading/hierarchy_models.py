@@ -10,7 +10,7 @@ import numpy as np
 
 import palmette as pal
 from palmette.array_types import Floats
-from palmette.cli.reading.problem import Problem, check_temperature
+from palmette.cli.reading.problem import Problem
 
 __all__ = ["NAMES", "ChosenModel", "choose_model"]
 
@@ -57,7 +57,7 @@ class ChosenModel:
         return ", ".join([words, *shown]), facts
 
 
-def choose_model(problem: Problem, name: str | None, options: dict[str, Any]) -> ChosenModel:
+def choose_model(problem: Problem, name: str | None, beta: float, options: dict[str, Any]) -> ChosenModel:
     """The model that was asked for; else contrasts of points, a random graph of a 0/1 matrix, or Dasgupta's cost."""
     name = _default(problem) if name is None else name
     given = [option for option in ("beta", "perplexity") if options[option] is not None]
@@ -70,7 +70,7 @@ def choose_model(problem: Problem, name: str | None, options: dict[str, Any]) ->
         _refuse_similarities(name)
     if name != "contrasts" and options["dimension"] is not None:
         raise click.UsageError(f"--dimension is for --model contrasts, not for {name}")
-    beta, labels = check_temperature(options["beta"], options["perplexity"]), problem.labels
+    labels = problem.labels
     if name == "contrasts":
         return _contrasts(problem, options["dimension"])
     if name == "sum-of-squares":

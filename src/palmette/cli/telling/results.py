@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -65,6 +66,11 @@ def clusters_of(rows: Iterable[Any]) -> list[dict[str, Any]]:
 def with_errors(rows: Iterable[Any]) -> list[dict[str, Any]]:
     """Rows of a table of clusters whose probabilities have standard errors."""
     return [{**listed, "standard_error": row.standard_error} for row in rows for listed in clusters_of([row])]
+
+
+def judged(verdict: Any) -> dict[str, Any]:
+    """A verdict on draws: in words, and its figures."""
+    return {"words": str(verdict), **asdict(verdict), "disagreements": list(verdict.disagreements)}
 
 
 def echo(result: dict[str, Any]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,22 +11,25 @@ from palmette.cli.telling import results, summary
 from palmette.cli.telling.answers import Answers, HierarchyAnswers, PartitionAnswers
 from palmette.cli.telling.files import with_support
 
-__all__ = ["SampledAnswers", "SampledPartitionAnswers"]
+__all__ = ["EstimatedAnswers", "SampledAnswers", "SampledPartitionAnswers"]
 
 
-class _FromChains(Answers):
-    """The questions that chains are asked. They have no log Z, so whole clusterings have no probability."""
+class EstimatedAnswers(Answers):
+    """The questions whose answers have errors. There is no log Z, so whole clusterings have no probability."""
 
     several: ClassVar[str | None] = None
     columns = ("members", "size", "probability", "standard_error")
 
+    @abstractmethod
+    def _judged(self) -> dict[str, Any]:
+        """What is said of how far to trust them, for programs."""
+
+    @abstractmethod
+    def _doubt(self) -> str | None:
+        """What is said after the table of clusters if they are not to be trusted."""
+
     def _numbers(self) -> dict[str, Any]:
-        verdict = self.posterior.verdict
-        judged = {**asdict(verdict), "disagreements": list(verdict.disagreements)}
-        return {
-            "exact": False,
-            "sampled": {"converged": verdict.converged, "agree": verdict.agree, "words": str(verdict), **judged},
-        }
+        return {"exact": False, **self._judged()}
 
     def _own_numbers(self) -> dict[str, Any]:
         return {}
@@ -39,8 +42,21 @@ class _FromChains(Answers):
 
     def _say_clusters(self, title: str) -> None:
         summary.say_clusters(f"{title}; ± one standard error", self.clusters)
-        if not self.posterior.verdict.agree:
-            summary.facts("", "The chains do not agree: do not rely on these numbers. Run longer (--seconds).")
+        if (doubt := self._doubt()) is not None:
+            summary.facts("", doubt)
+
+
+class _FromChains(EstimatedAnswers):
+    """The questions that chains are asked."""
+
+    def _judged(self) -> dict[str, Any]:
+        verdict = self.posterior.verdict
+        return {"sampled": {"converged": verdict.converged, "agree": verdict.agree, **results.judged(verdict)}}
+
+    def _doubt(self) -> str | None:
+        if self.posterior.verdict.agree:
+            return None
+        return "The chains do not agree: do not rely on these numbers. Run longer (--seconds)."
 
 
 class SampledAnswers(_FromChains, HierarchyAnswers):
