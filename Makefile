@@ -4,10 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TORCH ?= .torch
+TRIAL ?= .trial
 # Tests that run at a time.
 JOBS ?= 2
 
-.PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs clean
+.PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs package clean
 
 demo: $(READY)
 	$(BIN)/python -m palmette.cli.tour
@@ -47,6 +48,17 @@ format: $(READY)
 docs: $(VENV)/.tools
 	$(BIN)/python -m sphinx -W --keep-going --quiet docs docs/_build/html
 
+# The wheel and the source distribution, checked, and the wheel tried where there is nothing else.
+package: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group package
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	rm -rf $(TRIAL)
+	$(PYTHON) -m venv $(TRIAL)
+	$(TRIAL)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(TRIAL) && bin/palmette --version && bin/palmette demo
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/full_trellis.py
 	$(BIN)/python benchmarks/temperatures.py
@@ -83,5 +95,5 @@ $(VENV)/.tools: $(READY)
 	@touch $(VENV)/.tools
 
 clean:
-	rm -rf $(VENV) $(TORCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(TORCH) $(TRIAL) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

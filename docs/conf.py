@@ -66,6 +66,7 @@ html_theme_options = {
 PAGES = {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changes.md",
+    "SECURITY.md": "project/security.md",
     "docs/search.md": "project/searches.md",  # Sphinx has a page of its own that is called search
     **{
         f"experiments/{path.parent.name}/README.md": f"project/{path.parent.name}.md"

@@ -99,7 +99,7 @@ class Progress:
         rate = (self._done - self._skipped) / seconds
         words = [self._title]
         if self._unit:
-            words.append(f"{self._done:,.0f} {self._unit}, {rate:,.0f} a second")
+            words.append(f"{self._done:,.0f} {self._unit}" + (f", {rate:,.0f} a second" if rate >= 1 else ""))
         if self._total is not None:
             share = min(self._done / self._total, 1.0)
             filled = round(20 * share)

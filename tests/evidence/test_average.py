@@ -137,3 +137,15 @@ def test_bad_input_is_named():
         average(family, a=1.0, most=0)
     with pytest.raises(TypeError, match="gives no probability of data"):
         average(lambda beta: Dasgupta(np.ones((3, 3)), beta), beta=1.0)
+
+
+def test_it_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr("palmette.progress._PATIENCE", -1.0)
+    monkeypatch.setattr("palmette.progress._INTERVAL", -1.0)
+    family = functools.partial(Contrasts, POINTS)
+    post = average(family, a=0.5, b=0.1, progress=True)
+    assert "averaging over parameters  1 posteriors" in capsys.readouterr().err
+    post.cluster_probability([0, 1])
+    assert f"{len(post.parts)} posteriors  100 %" in capsys.readouterr().err
+    average(family, a=0.5, b=0.1, progress=False).cluster_probability([0, 1])
+    assert capsys.readouterr().err == ""

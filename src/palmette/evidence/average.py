@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from palmette.evidence.climbing import climb
 from palmette.evidence.family import Family, SomePosterior
 from palmette.models.base import Model
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
+from palmette.progress import Progress
 from palmette.trellis import SomeTrellis
 
 __all__ = ["average"]
@@ -32,6 +34,7 @@ def average(
     prior: Callable[..., float] | None = None,
     most: int = 60,
     trellis: SomeTrellis | None = None,
+    progress: bool | None = None,
     **start: float,
 ) -> HierarchyMixture | PartitionMixture:
     """p(x | data) = ∫ p(x | data, θ) p(θ | data) dθ, for a family that makes a model of parameters: ``family(**θ)``.
@@ -62,15 +65,18 @@ def average(
         posterior = members.posterior(x)
         if keep:
             made[x.tobytes()] = posterior
-        return posterior.log_evidence + float(log_prior(**members.values(x)))
+        log_density = posterior.log_evidence + float(log_prior(**members.values(x)))
+        bar.advance(1)
+        return log_density
 
-    cells, logs = _cells(log_weight, members, most)
+    with closing(Progress("averaging over parameters", None, progress, unit="posteriors")) as bar:
+        cells, logs = _cells(log_weight, members, most)
     chosen = _weighty(logs)
     parts = [made[cells[i].x.tobytes()] for i in chosen]
     weighed = (logs[chosen], [members.values(cells[i].x) for i in chosen], _without_structure(members, log_prior))
     if isinstance(parts[0], HierarchyPosterior):
-        return HierarchyMixture(cast(list[HierarchyPosterior], parts), *weighed)
-    return PartitionMixture(cast(list[PartitionPosterior], parts), *weighed)
+        return HierarchyMixture(cast(list[HierarchyPosterior], parts), *weighed, progress=progress)
+    return PartitionMixture(cast(list[PartitionPosterior], parts), *weighed, progress=progress)
 
 
 def _cells(log_weight: Callable[[Floats, bool], float], members: Family, most: int) -> tuple[list[Cell], Floats]:

@@ -50,7 +50,7 @@ def posterior(
     if ranges and model.n_leaves > 2:
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
             start: dict[str, Any] = dict(model.free_parameters)
-            return cast(HierarchyMixture, average(model.with_parameters, within=ranges, **start))
+            return cast(HierarchyMixture, average(model.with_parameters, within=ranges, progress=progress, **start))
         model = tuned(model, **limits)
     made: HierarchyPosterior | SampledPosterior = search.posterior(model, **limits, **options)
     return made

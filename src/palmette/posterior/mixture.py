@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from palmette.posterior.base import Posterior
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
 from palmette.posterior.estimate import Estimate
+from palmette.progress import Progress
 
 __all__ = ["Mixture"]
 
@@ -46,7 +48,8 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
     What is linear in the posterior is the weighted mean of what the parts say, exactly. `log_weights` are log p(data,
     k): the log evidence of a part and the log of how probable it was beforehand, so that `log_partition` is the log
     evidence of all. Parts are put in order, the heaviest first, and `parameters`, what each was made with, likewise.
-    `without_structure` is the log evidence of the opponent, if there is one, averaged in the same way.
+    `without_structure` is the log evidence of the opponent, if there is one, averaged in the same way. `progress` None
+    draws a bar on a terminal when all parts are asked and that takes a while.
     """
 
     _part: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]
@@ -57,9 +60,12 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         log_weights: npt.ArrayLike,
         parameters: Sequence[Mapping[str, float]] | None = None,
         without_structure: float | None = None,
+        *,
+        progress: bool | None = None,
     ) -> None:
         super().__init__()
         self._without_structure = without_structure
+        self._progress = progress
         given, logs = list(parts), np.array(log_weights, dtype=np.float64)
         told = [{} for _ in given] if parameters is None else [dict(values) for values in parameters]
         self._check(given, logs, told)
@@ -281,20 +287,22 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         if not self._keeps and part is not self._frame:
             part.clear()
 
+    def _in_turn(self) -> Iterator[AnyPosterior]:
+        with closing(Progress(f"{len(self._parts)} posteriors", len(self._parts), self._progress)) as bar:
+            for part in self._parts:
+                yield part
+                self._leave(part)
+                bar.advance(1)
+
     def _each(self, ask: Callable[[AnyPosterior], Answer]) -> list[Answer]:
-        answers = []
-        for part in self._parts:
-            answers.append(ask(part))
-            self._leave(part)
-        return answers
+        return [ask(part) for part in self._in_turn()]
 
     def _mean(self, ask: Callable[[AnyPosterior], Floats], weights: Floats | None = None) -> Floats:
         # Σ w_k times what each part answers.
         total: Floats | None = None
-        for weight, part in zip(self.weights if weights is None else weights, self._parts, strict=True):
+        for weight, part in zip(self.weights if weights is None else weights, self._in_turn(), strict=True):
             share = weight * ask(part)
             total = share if total is None else total.__iadd__(share)
-            self._leave(part)
         assert total is not None
         return total
 
@@ -304,7 +312,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         logs = self._log_weights + gained
         if not logs.max() > -np.inf:
             raise parts[0]._impossible()
-        return type(self)(parts, logs, self._parameters, self._without_structure)
+        return type(self)(parts, logs, self._parameters, self._without_structure, progress=self._progress)
 
     def clear(self) -> None:
         """Free all tables; they are computed anew when needed."""
@@ -316,7 +324,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         return self._frame._impossible()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("parts", "log_weights", "parameters", "without_structure")
+        names = ("parts", "log_weights", "parameters", "without_structure", "progress")
         return {name: getattr(self, f"_{name}") for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
