@@ -26,6 +26,7 @@ from palmette.sklearn import (
     TrellisClustering,
     UltrametricClustering,
 )
+from palmette.sklearn._heights import scatter
 
 ALL = [TrellisClustering, PartitionTrellisClustering, CoalescentClustering, UltrametricClustering]
 HIERARCHICAL = [TrellisClustering(3), CoalescentClustering(3), UltrametricClustering(3)]
@@ -51,7 +52,6 @@ def same(one, two):
     [
         TrellisClustering(),
         PartitionTrellisClustering(),
-        PartitionTrellisClustering(model="dirichlet-process"),
         CoalescentClustering(),
         UltrametricClustering(),
         *(
@@ -60,7 +60,8 @@ def same(one, two):
                 TrellisClustering(model="sum-of-squares"),
                 CoalescentClustering(n_particles=4),
                 TrellisClustering(model="correlation"),
-                UltrametricClustering(loss="closest+size"),
+                PartitionTrellisClustering(model="correlation"),
+                UltrametricClustering(loss="closest"),
             )
         ),
     ],
@@ -159,7 +160,7 @@ def test_perplexity_sets_the_temperature():
     sparse = TrellisClustering(3, perplexity=50, random_state=0).fit(MANY)
     assert not sparse.posterior_.is_exact
     assert np.exp(sparse.posterior_.entropy) == pytest.approx(50, rel=1e-5)
-    flat = PartitionTrellisClustering(perplexity=20).fit(FEW)
+    flat = PartitionTrellisClustering(model="correlation", perplexity=20).fit(FEW)
     assert np.exp(flat.posterior_.entropy) == pytest.approx(20, rel=1e-3)
 
 
@@ -201,6 +202,26 @@ def test_a_function_makes_the_model():
     assert uniform.posterior_.count == 13749310575
     matrix = TrellisClustering(3, model=lambda w: pal.models.Dasgupta(w), similarity="rbf").fit(FEW)
     assert matrix.posterior_.log_partition == TrellisClustering(3).fit(FEW).posterior_.log_partition
+
+
+def test_flat_clusters_are_the_cheapest_cut_and_not_a_few_rows_far_away():
+    X = np.concatenate([FEW, [[40.0, 40.0]]])
+    fitted = TrellisClustering(4).fit(X)
+    assert same(fitted.labels_, [*FEW_CLASSES, 3])
+    assert sorted(np.bincount(TrellisClustering(2, model="sum-of-squares").fit(X).labels_)) == [1, 12]
+    apart = np.random.default_rng(0).random((6, 6))
+    h = pal.Hierarchy.from_nested((((0, 1), 2), (3, (4, 5))))
+    costs = scatter(h, apart + apart.T)
+    for cluster, cost in zip(h.clusters(), costs, strict=True):
+        inside = (apart + apart.T)[np.ix_(sorted(cluster), sorted(cluster))]
+        assert cost == pytest.approx((inside.sum() - inside.trace()) / 2 / len(cluster))
+
+
+def test_more_rows_have_fewer_sweeps():
+    X = np.random.default_rng(0).normal(size=(310, 2))
+    assert TrellisClustering(2, random_state=0)._sweeps(len(X)) == 96
+    assert TrellisClustering(2, random_state=0)._sweeps(5000) == 8
+    assert TrellisClustering(2, sweeps=50)._sweeps(5000) == 50
 
 
 # PartitionTrellisClustering
@@ -250,7 +271,7 @@ def test_mixtures_take_missing_entries_and_a_likelihood():
     assert fitted.posterior_.log_evidence == expected.log_evidence
     assert fitted.score(X) == expected.log_evidence / 12
     with pytest.raises(ValueError, match="NaN"):
-        PartitionTrellisClustering().fit(X)
+        PartitionTrellisClustering(model="correlation").fit(X)
 
 
 def test_what_was_learned_scores_new_rows():
@@ -265,7 +286,7 @@ def test_what_was_learned_scores_new_rows():
 
 def test_a_greedy_history_and_its_flat_clusters():
     fitted = CoalescentClustering().fit(FEW)
-    process = coalescent.Brownian(FEW.var(axis=0, ddof=1), leaf_variance=1e-3)
+    process = coalescent.Brownian(np.full(2, FEW.var(axis=0, ddof=1).mean()), leaf_variance=0.1)
     expected = coalescent.greedy(FEW, process)
     assert fitted.hierarchy_ == expected.hierarchy
     assert fitted.log_joint_ == pytest.approx(expected.log_joint)
@@ -302,7 +323,7 @@ def test_missing_entries_and_categories():
 
 
 def test_the_fit_is_that_of_the_same_graph_and_loss():
-    fitted = UltrametricClustering(3, n_neighbors=4).fit(FEW)
+    fitted = UltrametricClustering(3, loss="closest", n_neighbors=4).fit(FEW)
     found = ultrametric.fit(ultrametric.Graph.from_points(FEW, 4), ultrametric.Closest())
     assert fitted.hierarchy_ == found.hierarchy
     assert (fitted.loss_, fitted.n_iter_) == (found.best_loss, len(found.history))
@@ -327,7 +348,7 @@ def test_a_few_known_classes_help():
     helped = estimator.fit_predict(X, known)
     assert adjusted_rand_score(classes, helped) >= adjusted_rand_score(classes, UltrametricClustering(2).fit_predict(X))
     assert same(helped[known >= 0], known[known >= 0])
-    assert estimator.score(X, classes) == UltrametricClustering(2).fit(X).score(X, classes)
+    assert estimator.score(X, classes) == UltrametricClustering(2, loss="closest").fit(X).score(X, classes)
     with pytest.raises(ValueError, match="needs y"):
         estimator.fit(X)
 

@@ -5,12 +5,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import as_integers, branch_values, node_values, optional_node_values
+from palmette.checks import as_integers, branch_values, check_integer, node_values, optional_node_values
 from palmette.formats.linkage import read_linkage
 from palmette.formats.newick import parse_newick
 from palmette.hierarchy import arrays
 from palmette.hierarchy.clusters import parents_from_clusters, parents_from_splits
 from palmette.hierarchy.links import families_from_nested, links_from_merges, links_from_parents
+from palmette.hierarchy.pruning import cheapest_nodes
 from palmette.hierarchy.written import WrittenTree
 from palmette.labels import (
     align_labels,
@@ -190,6 +191,26 @@ class Hierarchy(WrittenTree):
             )
         return self._without(order[:undone])
 
+    def cheapest_cut(self, costs: ArrayLike, k: int) -> Partition:
+        """Of all partitions into k of its clusters, the one with the smallest sum of costs, in O(nk) time.
+
+        `costs` has one number per node, or one per inner node (leaves then cost 0).
+
+        >>> h = Hierarchy.from_newick("(((a,b),c),(d,e));")
+        >>> h.cheapest_cut([1.0, 5.0, 2.0, 9.0], 3)
+        Partition([0, 0, 1, 2, 2], labels=('a', 'b', 'c', 'd', 'e'))
+        """
+        values = node_values(costs, self.n_leaves, self.n_nodes, "costs")
+        count = check_integer("k", k, 1)
+        if count > self.n_leaves:
+            raise ValueError(f"cannot cut {self.n_leaves} leaves into {k} clusters; give 1 to {self.n_leaves}")
+        nodes = cheapest_nodes(self.links, values, count)
+        if nodes is None:
+            raise ValueError(
+                f"this hierarchy is not binary, and no {k} of its clusters hold every leaf once; try another k"
+            )
+        return self._of_nodes(nodes)
+
     def cut_height(self, height: float) -> Partition:
         """The largest clusters whose height is at most `height`; a leaf always stays.
 
@@ -265,8 +286,11 @@ class Hierarchy(WrittenTree):
         """The largest clusters that are left without the nodes `undone`, which hold their own ancestors."""
         gone = np.zeros(self.n_nodes + 1, dtype=bool)
         gone[undone] = gone[-1] = True  # the last entry is what parent −1 points at
-        kept = np.flatnonzero(~gone[:-1] & gone[self.parents])
-        kept = kept[np.argsort(self.intervals[kept, 0])]
+        return self._of_nodes(np.flatnonzero(~gone[:-1] & gone[self.parents]))
+
+    def _of_nodes(self, nodes: Ints) -> Partition:
+        """The clusters of `nodes`, which hold every leaf once."""
+        kept = nodes[np.argsort(self.intervals[nodes, 0])]
         membership = np.empty(self.n_leaves, dtype=np.int64)
         membership[self.leaf_order] = np.repeat(np.arange(len(kept)), self.sizes[kept])
         return Partition(membership, self.labels)

@@ -25,6 +25,7 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
     """Rows of X are the leaves. Subclasses say how to `_cluster` them, and what `_distances` are."""
 
     n_clusters: Any
+    progress: bool | None
     random_state: Any
 
     _counts: ClassVar[bool] = False  # whether it finds a number of clusters itself, if n_clusters is None
@@ -150,15 +151,15 @@ class HierarchyClusterer(Clusterer):
 
 
 def moments(points: Floats) -> tuple[Floats, Floats]:
-    """(means, variances), (d,) each, of what is not NaN; the variance is 1 where a column says nothing on it.
+    """(means, variances), (d,) each, of what is not NaN; the variance is 0 where a column says nothing on it.
 
     >>> moments(np.array([[1.0, 5.0], [3.0, np.nan]]))
-    (array([2., 5.]), array([2., 1.]))
+    (array([2., 5.]), array([2., 0.]))
     """
     counts = (~np.isnan(points)).sum(axis=0)
     means = np.nansum(points, axis=0) / np.maximum(counts, 1)
     variances = np.nansum((points - means) ** 2, axis=0) / np.maximum(counts - 1, 1)
-    return means, np.where(variances > 0.0, variances, 1.0)
+    return means, variances
 
 
 def _row_names(X: Any) -> list[str] | None:

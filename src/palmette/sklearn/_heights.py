@@ -1,11 +1,11 @@
-"""Heights of the merges of a hierarchy that comes without any, so that it can be cut and drawn."""
+"""Heights of the merges of a hierarchy that comes without any, to draw it by; and what a flat cluster of it costs."""
 
 import numpy as np
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["with_average_heights", "with_ward_heights"]
+__all__ = ["scatter", "with_average_heights", "with_ward_heights"]
 
 
 def with_average_heights(hierarchy: Hierarchy, dissimilarity: Floats) -> Hierarchy:
@@ -15,9 +15,7 @@ def with_average_heights(hierarchy: Hierarchy, dissimilarity: Floats) -> Hierarc
     >>> with_average_heights(Hierarchy.from_nested(((0, 1), 2)), d).heights
     array([0., 0., 0., 1., 4.])
     """
-    below = [hierarchy.leaf_order[start:stop] for start, stop in hierarchy.intervals]
-    pairs = hierarchy.children.tolist()
-    heights = [dissimilarity[np.ix_(below[left], below[right])].mean() for left, right in pairs]
+    heights = _across(hierarchy, dissimilarity)
     return Hierarchy.from_merges(hierarchy.children, hierarchy.labels, heights=heights)
 
 
@@ -27,13 +25,34 @@ def with_ward_heights(hierarchy: Hierarchy, squared: Floats) -> Hierarchy:
     >>> with_ward_heights(Hierarchy.from_nested((0, 1)), np.array([[0.0, 9.0], [9.0, 0.0]])).heights
     array([0., 0., 3.])
     """
-    # 2·increment = |L||R|/|P| · (twice the mean across − the means over all ordered pairs inside L and inside R).
-    across = with_average_heights(hierarchy, squared).heights
-    inside = np.zeros(hierarchy.n_nodes)
-    heights = []
-    for node, (left, right) in enumerate(hierarchy.children.tolist(), start=hierarchy.n_leaves):
-        a, b = float(hierarchy.sizes[left]), float(hierarchy.sizes[right])
-        inside[node] = (a * a * inside[left] + b * b * inside[right] + 2 * a * b * across[node]) / (a + b) ** 2
-        gap = max(2 * across[node] - inside[left] - inside[right], 0.0)
-        heights.append(np.sqrt(a * b / (a + b) * gap))
+    # 2·increment = |L||R|/|P| · (twice the mean across − the means over all ordered pairs inside L and inside R), which
+    # keeps more digits than a difference of scatters.
+    across, sizes = _across(hierarchy, squared), hierarchy.sizes.astype(np.float64)
+    inside = 2.0 * scatter(hierarchy, squared) / sizes
+    left, right = hierarchy.children.T
+    gaps = np.maximum(2.0 * across - inside[left] - inside[right], 0.0)
+    heights = np.sqrt(sizes[left] * sizes[right] / sizes[hierarchy.n_leaves :] * gaps)
     return Hierarchy.from_merges(hierarchy.children, hierarchy.labels, heights=heights)
+
+
+def scatter(hierarchy: Hierarchy, dissimilarity: Floats) -> Floats:
+    """(n_nodes,): Σ d_ij / |C| over the pairs of each cluster C: of squared distances, what k-means adds up.
+
+    Of similarities (a constant minus each of them) it is what kernel k-means does, but for a constant.
+
+    >>> d = np.array([[0, 1, 3], [1, 0, 5], [3, 5, 0.0]])
+    >>> scatter(Hierarchy.from_nested(((0, 1), 2)), d)
+    array([0. , 0. , 0. , 0.5, 3. ])
+    """
+    n, sizes = hierarchy.n_leaves, hierarchy.sizes
+    sums = np.zeros(hierarchy.n_nodes)
+    for node, mean in enumerate(_across(hierarchy, dissimilarity).tolist(), start=n):
+        left, right = hierarchy.children[node - n]
+        sums[node] = sums[left] + sums[right] + sizes[left] * sizes[right] * mean
+    return np.asarray(sums / sizes)
+
+
+def _across(hierarchy: Hierarchy, dissimilarity: Floats) -> Floats:
+    # (n − 1,): the mean between the two sides of each split.
+    below = [hierarchy.leaf_order[start:stop] for start, stop in hierarchy.intervals]
+    return np.array([dissimilarity[np.ix_(below[left], below[right])].mean() for left, right in hierarchy.children])

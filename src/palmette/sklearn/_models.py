@@ -8,6 +8,7 @@ from sklearn.utils import check_array
 from palmette import evidence, search
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
+from palmette.defaults import DEFAULTS
 from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
 from palmette.similarity import centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
@@ -16,6 +17,8 @@ from palmette.sklearn._similarity import OF_SIMILARITIES, bandwidth_of, gamma_of
 __all__ = ["ModelClusterer"]
 
 _SIGNED = (Correlation, CorrelationClusters)
+_FEWEST = 8  # sweeps, of which half are kept
+_MANY = 300  # rows; of more, chains have the time that they have for these
 
 
 class ModelClusterer(Clusterer):
@@ -31,7 +34,7 @@ class ModelClusterer(Clusterer):
     gamma: float | None
     max_leaves: int
     beyond: str
-    sweeps: int
+    sweeps: int | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -55,17 +58,22 @@ class ModelClusterer(Clusterer):
         most = check_integer("max_leaves", self.max_leaves, 1)
         model = self._make_model(points)
         if getattr(model, "parameter_ranges", None):
-            model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=False)
+            model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=self.progress)
         return search.posterior(
             model,
             exact_leaves=most,
             perplexity=self.perplexity,
             beyond=beyond or self._beyond(),
-            sweeps=check_integer("sweeps", self.sweeps, 8),
+            sweeps=self._sweeps(len(points)),
             hierarchies=linkages(self._likeness(model, points), model.labels),
-            progress=False,
+            progress=self.progress,
             **options,
         )
+
+    def _sweeps(self, n: int) -> int:
+        if self.sweeps is not None:
+            return check_integer("sweeps", self.sweeps, _FEWEST)
+        return max(_FEWEST, DEFAULTS.fitted_sweeps * _MANY // max(n, _MANY))
 
     def _beyond(self) -> Any:
         # A temperature for a perplexity takes chains longer than a fit should.

@@ -19,12 +19,14 @@ class CoalescentClustering(HierarchyClusterer):
     Parameters
     ----------
     n_clusters
-        The number of flat clusters. None cuts where the data stop saying that two lineages belong together.
+        The number of flat clusters. None cuts where the data stop saying that two lineages belong together, which with
+        many columns that are not independent may be nowhere.
     process
-        What wanders along the branches: "brownian" (real numbers; its rates are the variances of the columns), "sites"
-        (categories 0, 1, …, −1 if missing), or a `palmette.coalescent.Process`.
+        What wanders along the branches: "brownian" (real numbers, with one rate for all columns, the mean of their
+        variances: rows count as they are, as in k-means), "sites" (categories 0, 1, …, −1 if missing), or a
+        `palmette.coalescent.Process`.
     leaf_variance
-        Of "brownian", in units of its rates: the noise on each row, without which equal rows have infinite density.
+        Of "brownian", in units of its rate: the noise on each row. Without any, equal rows have infinite density.
     n_particles
         None: a greedy history, no posterior. A number: sequential Monte Carlo with so many particles.
     rule, proposal
@@ -33,6 +35,8 @@ class CoalescentClustering(HierarchyClusterer):
         With ``n_clusters=None``: the log ratio above which a cluster is one. The higher, the more clusters.
     random_state
         For the particles; a greedy history needs none.
+    progress
+        Whether a bar is drawn on stderr; None draws one on a terminal, if it takes more than a second.
 
     Attributes
     ----------
@@ -63,12 +67,13 @@ class CoalescentClustering(HierarchyClusterer):
         n_clusters: int | None = None,
         *,
         process: Any = "brownian",
-        leaf_variance: float = 1e-3,
+        leaf_variance: float = 0.1,
         n_particles: int | None = None,
         rule: Any = "rate1",
         proposal: str = "race",
         threshold: float = 0.0,
         random_state: Any = None,
+        progress: bool | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -79,11 +84,11 @@ class CoalescentClustering(HierarchyClusterer):
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         self.process_ = self._make_process(points)
         if self.n_particles is None:
-            found = greedy(points, self.process_, self.rule, self._leaf_labels, progress=False)
+            found = greedy(points, self.process_, self.rule, self._leaf_labels, progress=self.progress)
             self.log_joint_ = found.log_joint
             self._set_hierarchy(found.hierarchy)
         else:
-            options: dict[str, Any] = {"labels": self._leaf_labels, "progress": False, "rng": self._seed()}
+            options: dict[str, Any] = {"labels": self._leaf_labels, "progress": self.progress, "rng": self._seed()}
             self.posterior_ = smc(points, self.process_, self.n_particles, proposal=self.proposal, **options)
             self.log_evidence_ = self.posterior_.log_evidence
             self._set_hierarchy(self.posterior_.most_credible())
@@ -101,7 +106,8 @@ class CoalescentClustering(HierarchyClusterer):
             )
         if self.process == "sites":
             return IndependentSites()
-        return Brownian(moments(points)[1], leaf_variance=self.leaf_variance)
+        variance = moments(points)[1].mean() or 1.0
+        return Brownian(np.full(points.shape[1], variance), leaf_variance=self.leaf_variance)
 
     def _learned(self) -> Self:
         return super()._learned().set_params(process=self.process_)  # type: ignore[no-any-return]

@@ -1,6 +1,9 @@
 """The posterior over hierarchies as a clusterer of scikit-learn."""
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from palmette.array_types import Floats
 from palmette.defaults import DEFAULTS
@@ -11,14 +14,17 @@ from palmette.posterior import HierarchyPosterior
 from palmette.sampling import Estimates, SampledPosterior
 from palmette.similarity import to_distances
 from palmette.sklearn._base import HierarchyClusterer
-from palmette.sklearn._heights import with_average_heights, with_ward_heights
+from palmette.sklearn._heights import scatter, with_average_heights, with_ward_heights
 from palmette.sklearn._models import ModelClusterer
 
 __all__ = ["TrellisClustering"]
 
 
 class TrellisClustering(HierarchyClusterer, ModelClusterer):
-    """The most probable hierarchy, cut into `n_clusters` clusters, and the posterior over all hierarchies.
+    """The most probable hierarchy, cut into `n_clusters` of its clusters, and the posterior over all hierarchies.
+
+    Of all ways to cut it, the flat clusters are those with the smallest sum of squared distances to their means, or for
+    similarities with the smallest cost of kernel k-means.
 
     Up to `max_leaves` rows everything is exact. Beyond, the posterior is sampled, or over a sparse trellis that is
     grown around a few good hierarchies, and ``posterior_.is_exact`` is False; see `palmette.search.posterior`.
@@ -45,12 +51,15 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     max_leaves
         The largest number of rows for the full trellis. Time grows as 3^n: 16 take a tenth of a second, 19 about one.
     beyond, sweeps
-        "sampled" or "sparse". Chains of so many sweeps find a good hierarchy; support to rely on takes thousands, and
-        ``posterior_.verdict`` says whether there were enough. With `perplexity` it is always "sparse".
+        "sampled" or "sparse". Chains of so many sweeps find a good hierarchy (None: a hundred, fewer of more than 300
+        rows). Support to rely on takes thousands, and ``posterior_.verdict`` says whether there were enough. With
+        `perplexity` it is always "sparse".
     min_share, max_clusters
         Of the sparse trellis: see `palmette.search.grow`.
     random_state
         For chains, and for the search that they or a sparse trellis start from.
+    progress
+        Whether bars are drawn on stderr; None draws them on a terminal, if something takes more than a second.
 
     Attributes
     ----------
@@ -97,26 +106,30 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         gamma: float | None = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
         beyond: str = "sampled",
-        sweeps: int = DEFAULTS.fitted_sweeps,
+        sweeps: int | None = None,
         min_share: float = DEFAULTS.fitted_share,
         max_clusters: int = DEFAULTS.max_clusters,
         random_state: Any = None,
+        progress: bool | None = None,
     ) -> None:
         self._keep(locals())
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         limits = {"min_share": self.min_share, "max_clusters": self.max_clusters}
         self.posterior_: HierarchyPosterior | SampledPosterior = self._posterior(points, rng=self._seed(), **limits)
-        self._set_hierarchy(self._with_heights(self.posterior_.map()))
-        return self.hierarchy_.cut(k)
+        best = self.posterior_.map()
+        apart, heights = self._dissimilarity()
+        self._set_hierarchy(heights(best, apart))
+        return self.hierarchy_.cheapest_cut(scatter(self.hierarchy_, apart), k)
 
-    def _with_heights(self, hierarchy: Hierarchy) -> Hierarchy:
+    def _dissimilarity(self) -> tuple[Floats, Callable[[Hierarchy, Floats], Hierarchy]]:
+        # How far apart rows are in the terms of the model, and what heights suit that.
         model: Any = self.posterior_.model
         if isinstance(model, SumOfSquares | Contrasts):
-            return with_ward_heights(hierarchy, model.pairwise[0])
+            return np.asarray(model.pairwise[0]), with_ward_heights
         if isinstance(model, Dasgupta | Correlation):
-            return with_average_heights(hierarchy, to_distances(model.pairwise[0]))
-        return with_average_heights(hierarchy, self._expected_sizes())
+            return to_distances(model.pairwise[0]), with_average_heights
+        return self._expected_sizes(), with_average_heights
 
     def _distances(self) -> Floats:
         # The expected size of the smallest cluster that holds both, without the one row that is always there.

@@ -33,7 +33,7 @@ class PartitionTrellisClustering(ModelClusterer):
     n_clusters
         The number of clusters, which the posterior is then conditioned on; None leaves it to the data.
     model
-        "correlation" (of affinities), "dirichlet-process" (a mixture, with an evidence; entries may be missing), or a
+        "dirichlet-process" (a mixture, with an evidence; entries may be missing), "correlation" (of affinities), or a
         function that makes a palmette model of partitions: of the (n, d) rows, or of the (n, n) similarities if
         `similarity` is given.
     beta, perplexity, similarity, gamma
@@ -46,10 +46,13 @@ class PartitionTrellisClustering(ModelClusterer):
     max_leaves
         The largest number of rows for the full trellis.
     beyond, sweeps
-        "sampled" or "sparse". Chains of so many sweeps find a good partition; probabilities to rely on take more, and
-        ``posterior_.verdict`` says whether there were enough. With `perplexity` or `n_clusters` it is always "sparse".
+        "sampled" or "sparse". Chains of so many sweeps find a good partition (None: a hundred, fewer of more than 300
+        rows). Probabilities to rely on take more, and ``posterior_.verdict`` says whether there were enough. With
+        `perplexity` or `n_clusters` it is always "sparse".
     random_state
         For chains.
+    progress
+        Whether bars are drawn on stderr; None draws them on a terminal, if something takes more than a second.
 
     Attributes
     ----------
@@ -65,7 +68,7 @@ class PartitionTrellisClustering(ModelClusterer):
     Examples
     --------
     >>> X = [[0.0, 0.1], [0.2, 0.0], [4.0, 4.1], [4.2, 3.9], [4.1, 4.4]]
-    >>> clusterer = PartitionTrellisClustering(model="dirichlet-process").fit(X)
+    >>> clusterer = PartitionTrellisClustering().fit(X)
     >>> clusterer.labels_, round(clusterer.posterior_.together_probability([0, 1]), 2)
     (array([0, 0, 1, 1, 1]), 0.95)
 
@@ -79,7 +82,7 @@ class PartitionTrellisClustering(ModelClusterer):
         self,
         n_clusters: int | None = None,
         *,
-        model: Any = "correlation",
+        model: Any = "dirichlet-process",
         beta: float | None = None,
         perplexity: float | None = None,
         similarity: Any = None,
@@ -88,8 +91,9 @@ class PartitionTrellisClustering(ModelClusterer):
         likelihood: Any = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
         beyond: str = "sampled",
-        sweeps: int = DEFAULTS.fitted_sweeps,
+        sweeps: int | None = None,
         random_state: Any = None,
+        progress: bool | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -131,4 +135,5 @@ class PartitionTrellisClustering(ModelClusterer):
 
 def _default_likelihood(points: Floats) -> NormalGamma:
     means, variances = moments(points)
+    variances = np.where(variances > 0.0, variances, 1.0)
     return NormalGamma(mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(_WITHIN * variances).tolist())

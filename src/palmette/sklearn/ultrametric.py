@@ -14,7 +14,7 @@ from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Tr
 __all__ = ["UltrametricClustering"]
 
 _NAMES = ("closest", "closest+size", "closest+triplet", "dasgupta")
-_SIZE_WEIGHT = 10.0
+_SIZE_WEIGHT = 10.0  # that of the paper, from 150 rows on; with fewer, sizes say less
 _TOP = 10  # merges whose clusters should not be small
 _SLOPE = 50.0  # of Dasgupta's soft sizes, for weights of the order of 1
 
@@ -27,7 +27,8 @@ class UltrametricClustering(HierarchyClusterer):
     n_clusters
         The number of flat clusters.
     loss
-        "closest": near the distances of neighbours. "closest+size": and without small clusters at large heights.
+        "closest+size": near the distances of neighbours, and without small clusters at large heights. "closest": the
+        first alone; the largest merges are then those of outliers, and a cut splits off a few rows.
         "closest+triplet": and rows of one class in `y` meet before those of two. "dasgupta": Dasgupta's cost, made
         smooth; rows must differ. Or a `palmette.ultrametric.Loss`.
     n_neighbors
@@ -38,6 +39,8 @@ class UltrametricClustering(HierarchyClusterer):
         Where the descent begins: "weights", "average" (average linkage), or both, of which the better is kept.
     max_iter, learning_rate
         Of the descent; see `palmette.ultrametric.fit`.
+    progress
+        Whether a bar is drawn on stderr; None draws one on a terminal, if it takes more than a second.
 
     Attributes
     ----------
@@ -60,19 +63,20 @@ class UltrametricClustering(HierarchyClusterer):
         self,
         n_clusters: int = 2,
         *,
-        loss: Any = "closest",
+        loss: Any = "closest+size",
         n_neighbors: int = 5,
         margin: float = 1.0,
         start: Any = "weights",
         max_iter: int = 500,
         learning_rate: float = 0.1,
+        progress: bool | None = None,
     ) -> None:
         self._keep(locals())
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         graph = Graph.from_points(points, self.n_neighbors, labels=self._leaf_labels)
         options: dict[str, Any] = {"iterations": self.max_iter, "learning_rate": self.learning_rate}
-        found = fit(graph, self._make_loss(graph, y), start=self.start, progress=False, **options)
+        found = fit(graph, self._make_loss(graph, y), start=self.start, progress=self.progress, **options)
         self.loss_ = found.best_loss
         self.n_iter_ = len(found.history)
         self._set_hierarchy(found.hierarchy)
@@ -87,7 +91,7 @@ class UltrametricClustering(HierarchyClusterer):
         if self.loss == "dasgupta":
             return Dasgupta(slope=_SLOPE / unit)
         if self.loss == "closest+size":
-            return Closest() + _SIZE_WEIGHT * ClusterSize(top=_TOP)
+            return Closest() + min(_SIZE_WEIGHT, graph.n_vertices / 15.0) * ClusterSize(top=_TOP)
         if self.loss == "closest+triplet":
             return Closest() + Triplet(_classes(y, graph.n_vertices), margin=self.margin * unit)
         return Closest()
