@@ -163,6 +163,13 @@ def draw_worlds(data: datasets.PointData) -> Any:
     ).figure
 
 
+def draw_table(data: datasets.PointData) -> Any:
+    """A table beside the hierarchy of its rows, as on the page pictures.md."""
+    x = pal.similarity.standardised(data.points)
+    post = pal.HierarchyPosterior(pal.models.SumOfSquares(x, beta=4.0, labels=data.labels))
+    return plot.heatmap_with_dendrogram(post, x, columns=data.variables, classes=data.classes)
+
+
 def main() -> None:
     """Write the pictures."""
     data = datasets.load_numerals()
@@ -171,7 +178,8 @@ def main() -> None:
         figure.savefig(IMAGES / f"{name}.png", dpi=150, metadata={"Software": None})
     diagrams = {"trellis": draw_trellis(), "recursion": draw_recursion(), "sparse_trellis": draw_sparse()}
     diagrams["patch"] = draw_patch()
-    worlds = {"worlds": draw_worlds(datasets.load_worlds())}
+    points = datasets.load_worlds()
+    worlds = {"worlds": draw_worlds(points), "table_with_dendrogram": draw_table(points)}
     for name, figure in (draw_plots(data) | draw_chains() | diagrams | worlds).items():
         figure.savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
 

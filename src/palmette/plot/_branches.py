@@ -48,16 +48,21 @@ def draw_branches(ax: Axes, lines: Floats, support: Floats | None, width: float)
     values = np.full(len(lines), np.nan) if support is None else support[: len(lines)]
     largest = float(np.nanmax(values, initial=1.0))  # support may be in per cent
     share = np.clip(np.nan_to_num(values / largest, nan=1.0), 0.0, 1.0)
-    colours = [str(round(float(_FAINT + (_DARK - _FAINT) * s), 3)) for s in share]
+    colours = [_grey(s) for s in share.tolist()]
     order = np.argsort(share, kind="stable")  # dark lines over faint ones
     drawn = LineCollection(list(lines[order]), colors=[colours[at] for at in order], linewidths=width)
     drawn.set_capstyle("projecting")
     ax.add_collection(drawn)
 
 
+def _grey(share: float) -> str:
+    return str(round(_FAINT + (_DARK - _FAINT) * share, 3))
+
+
 def write_support(ax: Axes, tree: Hierarchy, places: Floats, orientation: str, *, curved: bool = False) -> None:
     """Support as numbers on the branches, that of large clusters first; one that would hide another is left out.
 
+    Beyond 60 clusters there are no numbers; a note says so, and a legend what the greys of the branches mean.
     `places` are (n_nodes, 2): height, row. On curves a number stands on the side from which no branch comes.
     """
     from matplotlib.patheffects import withStroke
@@ -66,9 +71,12 @@ def write_support(ax: Axes, tree: Hierarchy, places: Floats, orientation: str, *
     if support is None:
         return
     nodes = [v for v in range(tree.n_nodes - 2, tree.n_leaves - 1, -1) if not np.isnan(support[v])]
-    if not 0 < len(nodes) <= _MOST_NUMBERS:
+    if not nodes:
         return
     largest = float(np.nanmax(support))
+    if len(nodes) > _MOST_NUMBERS:
+        _explain_greys(ax, len(nodes), None if curved else max(largest, 1.0))
+        return
     size = float(np.clip(0.5 * row_points(ax, tree.n_leaves, orientation in ("top", "bottom")), 4.5, 7.5))
     halo: list[Any] = [withStroke(linewidth=1.8, foreground="white")]
     settle(ax)
@@ -85,6 +93,22 @@ def write_support(ax: Axes, tree: Hierarchy, places: Floats, orientation: str, *
             note.remove()
         else:
             taken.append(box)
+
+
+def _explain_greys(ax: Axes, count: int, largest: float | None) -> None:
+    # Under the figure if somebody lays it out, so that it hides nothing; None: branches have one colour.
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+    shares = [] if largest is None else [0.0, 0.25, 0.5, 0.75, 1.0]
+    lines = [Line2D([], [], color=_grey(share), linewidth=2.5) for share in shares]
+    names = [f"{share * largest:.3g}" for share in shares if largest is not None]
+    title = f"support; {count} clusters are too many for numbers"
+    small: dict[str, Any] = {"title_fontsize": 8, "fontsize": 8, "frameon": False, "ncols": 5, "handlelength": 1.2}
+    if ax.figure.canvas.figure.get_layout_engine():
+        ax.figure.canvas.figure.legend(lines, names, title=title, loc="outside lower right", **small)
+    else:
+        ax.add_artist(Legend(ax, lines, names, title=title, loc="lower right", bbox_to_anchor=(1.0, 1.0), **small))
 
 
 def _beside(orientation: str) -> dict[str, Any]:
