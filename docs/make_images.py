@@ -163,6 +163,44 @@ def draw_worlds(data: datasets.PointData) -> Any:
     ).figure
 
 
+def draw_table(data: datasets.PointData) -> Any:
+    """A table beside the hierarchy of its rows, as on the page pictures.md."""
+    x = pal.similarity.standardised(data.points)
+    post = pal.HierarchyPosterior(pal.models.SumOfSquares(x, beta=4.0, labels=data.labels))
+    return plot.heatmap_with_dendrogram(post, x, columns=data.variables, classes=data.classes)
+
+
+def draw_bootstrap() -> Any:
+    """Probabilities, AU and BP in one picture, as on the page bootstrap.md."""
+    x = np.random.default_rng(1).normal(size=(8, 60))
+    x[0:2, :30] += 1.5
+    x[2:4, 59] += 9.0
+    labels = list("abcdefgh")
+    post = pal.HierarchyPosterior(temperature.at_perplexity(pal.models.SumOfSquares(x, labels=labels), 20))
+    best = post.map()
+    rows = pal.evaluate.bootstrap(
+        x,
+        lambda points: pal.search.greedy(pal.models.SumOfSquares(points, labels=labels)).hierarchy,
+        clusters=best.clusters()[8:-1],
+        n_draws=400,
+    )
+    return plot.dendrogram(best, bootstrap=rows).figure
+
+
+def draw_clustermap(data: datasets.SimilarityData) -> Any:
+    """seaborn's picture with support, as on the page interop.md."""
+    import pandas
+    import seaborn
+
+    post = pal.HierarchyPosterior(pal.models.Dasgupta(data.similarity, beta=4.0, labels=data.labels))
+    linkage = post.map().to_linkage()
+    table = pandas.DataFrame(data.similarity, index=data.labels, columns=data.labels)
+    grid = seaborn.clustermap(table, row_linkage=linkage, col_linkage=linkage, figsize=(7, 7))
+    plot.support_on(grid.ax_row_dendrogram, post, orientation="left")
+    plot.support_on(grid.ax_col_dendrogram, post, orientation="top", least=0.5)
+    return grid.figure
+
+
 def main() -> None:
     """Write the pictures."""
     data = datasets.load_numerals()
@@ -171,7 +209,9 @@ def main() -> None:
         figure.savefig(IMAGES / f"{name}.png", dpi=150, metadata={"Software": None})
     diagrams = {"trellis": draw_trellis(), "recursion": draw_recursion(), "sparse_trellis": draw_sparse()}
     diagrams["patch"] = draw_patch()
-    worlds = {"worlds": draw_worlds(datasets.load_worlds())}
+    points = datasets.load_worlds()
+    worlds = {"worlds": draw_worlds(points), "table_with_dendrogram": draw_table(points), "bootstrap": draw_bootstrap()}
+    worlds["clustermap"] = draw_clustermap(data)
     for name, figure in (draw_plots(data) | draw_chains() | diagrams | worlds).items():
         figure.savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
 

@@ -44,6 +44,8 @@ class Defaults:
     function_leaves: int = 18
     #: Bytes of log ψ that are kept for such a model; what is beyond is asked for anew in each pass.
     function_bytes: int = 600_000_000
+    #: Splits up to which the probabilities of clusters come unasked with a hierarchy: all of 12 leaves, 2 to 6 ms.
+    support_splits: int = 300_000
     #: Leaves of each problem of a batch up to which everything is summed over; larger ones are sampled.
     batch_leaves: int = 20
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.

@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike
 from palmette._immutable import Labelled, read_only
 from palmette.array_types import Ints
 from palmette.checks import as_integers
+from palmette.drawing.cards import card, html_table, named
 from palmette.labels import align_labels, check_labels, describe_cluster, read_clusters
 
 __all__ = ["Partition"]
 
-_SHOWN = 20  # leaves printed by repr
+_SHOWN = 20  # leaves printed by repr, and clusters in a notebook
 
 
 class Partition(Labelled):
@@ -119,6 +120,16 @@ class Partition(Labelled):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Partition, (self.membership, self.labels)
+
+    def in_card(self) -> str:
+        """A table of the clusters, large ones first, for what a notebook shows."""
+        clusters = self.clusters_by_size()
+        rows = [[str(len(c)), named([self.labels[leaf] for leaf in sorted(c)])] for c in clusters[:_SHOWN]]
+        more = len(clusters) - _SHOWN
+        return html_table(["size", "members"], rows, f"… and {more:,} more" if more > 0 else "")
+
+    def _repr_html_(self) -> str:
+        return card(f"{self.n_leaves:,} leaves in {self.n_clusters:,} clusters", (), self)
 
     def __repr__(self) -> str:
         if self.n_leaves > _SHOWN:

@@ -80,3 +80,34 @@ def test_bad_input_is_refused(options, message):
 def test_what_makes_no_hierarchy_is_told():
     with pytest.raises(TypeError, match=r"expected a palmette\.Hierarchy with a leaf for each"):
         evaluate.bootstrap(np.eye(4), lambda x: x)
+
+
+def test_threads_change_nothing():
+    x = np.random.default_rng(4).normal(size=(6, 12))
+    one, several = (list(evaluate.bootstrap(x, average, n_draws=30, threads=k)) for k in (1, 3))
+    assert one == several
+
+
+def test_other_clusters_can_be_asked_about():
+    x = np.random.default_rng(1).normal(size=(5, 4))
+    own = {row.members: row for row in evaluate.bootstrap(x, average, n_draws=50)}
+    asked = [["0", "1"], [1, 0], *own, ["0", "1", "2", "3"]]
+    rows = {row.members: row for row in evaluate.bootstrap(x, average, n_draws=50, clusters=asked)}
+    assert set(rows) == {*own, ("0", "1"), ("0", "1", "2", "3")}
+    assert all(rows[members] == row for members, row in own.items())
+    generator, seen = np.random.default_rng(0), 0
+    for scale in (2, 2, 3, 3, 4):
+        draws = generator.integers(4, size=(50, scale))
+    again = evaluate.bootstrap(x, average, n_draws=50, scales=[0.5, 0.6, 0.7, 0.8, 1.0], clusters=[["0", "1"]])
+    seen = sum(frozenset({0, 1}) in average(x[:, columns]).clusters() for columns in draws)
+    assert again[0].bp == seen / 50
+
+
+def test_a_mistake_in_a_thread_is_told():
+    def fails(points):
+        if points.shape[1] > 4:
+            raise ZeroDivisionError("no hierarchy today")
+        return average(points)
+
+    with pytest.raises(ZeroDivisionError, match="no hierarchy today"):
+        evaluate.bootstrap(np.random.default_rng(0).normal(size=(5, 4)), fails, n_draws=20, threads=2)

@@ -100,14 +100,35 @@ def test_two_categories_and_categories_that_are_numbers():
     np.testing.assert_array_equal(found["correlation_matrix"], np.eye(2))
 
 
+def test_several_columns_are_the_combinations_that_occur():
+    adata = cells()
+    adata.obs["tissue"] = pd.Categorical(["lung", "blood", "blood", "lung", "blood", "blood"])
+    labels = ["T_lung", "T_blood", "NK_blood", "B_blood", "Mono_lung"]  # and no B_lung
+    h = Hierarchy.from_newick("((((T_lung,T_blood)0.9,NK_blood)0.8,B_blood)0.7,Mono_lung);")
+    to_anndata(adata, h, ["kind", "tissue"])
+    found = adata.uns["dendrogram_kind_tissue"]
+    assert found["groupby"] == ["kind", "tissue"]
+    assert Hierarchy.from_linkage(found["linkage"], sorted(labels)) == h
+    assert sorted(found["categories_ordered"]) == sorted(labels)
+    np.testing.assert_array_equal(found["support"], [0.9, 0.8, 0.7, np.nan])
+    to_anndata(adata, Hierarchy.from_newick("(((T,NK),B),Mono);"), ["kind"])
+    assert adata.uns["dendrogram_kind"]["groupby"] == ["kind"]
+    with pytest.raises(ValueError, match=r"categories of 'kind_tissue'; without a leaf: \['Mono_lung'\]"):
+        to_anndata(adata, h.restricted(labels[:4]), ["kind", "tissue"])
+
+
 def test_what_does_not_fit_is_refused():
     h = Hierarchy.from_newick("(((T,NK),B),Mono);")
     with pytest.raises(ValueError, match=r"no column 'type'; its columns are 'kind', 'depth'"):
         to_anndata(cells(), h, "type")
     with pytest.raises(ValueError, match=r"'depth' is not categorical; make it so"):
         to_anndata(cells(), h, "depth")
-    with pytest.raises(TypeError, match=r"one column of adata\.obs, not \['kind'\]"):
-        to_anndata(cells(), h, ["kind"])
+    with pytest.raises(TypeError, match=r"a column of adata\.obs, or a list of names, not 3"):
+        to_anndata(cells(), h, [3])
+    with pytest.raises(ValueError, match=r"groupby is \['kind', 'kind'\]; give the name"):
+        to_anndata(cells(), h, ["kind", "kind"])
+    with pytest.raises(ValueError, match="give the name of a column"):
+        to_anndata(cells(), h, [])
     with pytest.raises(ValueError, match=r"categories of 'kind'; without a leaf: \['Mono'\]; unknown: \['X'\]"):
         to_anndata(cells(), Hierarchy.from_newick("(((T,NK),B),X);"), "kind")
     with pytest.raises(ValueError, match="needs a binary hierarchy"):
@@ -148,13 +169,15 @@ def test_scanpy_draws_it(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_page_prints_what_happens(monkeypatch, capsys):
+def test_the_page_prints_what_happens(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
     pytest.importorskip("scanpy")
     pytest.importorskip("seaborn")
-    blocks = re.findall(r"^```(?:py|python)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", PAGE.read_text(), re.M | re.S)
-    last = next(i for i, (source, _) in enumerate(blocks) if "import scanpy" in source)
+    page = PAGE.read_text(encoding="utf-8").split("## xarray")[0]
+    blocks = re.findall(r"^```(?:py|python)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", page, re.M | re.S)
+    assert sum("sc.pl" in source for source, _ in blocks) == 3
     namespace: dict[str, object] = {}
-    for source, expected in blocks[: last + 1]:
+    for source, expected in blocks:
         exec(source, namespace)
         assert capsys.readouterr().out == expected

@@ -6,12 +6,14 @@ import io
 
 import matplotlib
 import numpy as np
+import pandas
 import pytest
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.legend import Legend
 
 import palmette as pal
 from palmette import plot
@@ -419,3 +421,61 @@ def test_vector_graphics_can_be_written_and_nothing_is_shown(monkeypatch, tmp_pa
     monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
     for number, figure in enumerate(every_picture(small(list("abcd")), list("xxyy"))):
         figure.savefig(tmp_path / f"{number}.svg")
+
+
+def test_beyond_sixty_clusters_a_note_and_a_legend_stand_for_the_numbers():
+    n = 70
+    support = np.append(np.full(n, np.nan), np.linspace(0.0, 1.0, n - 1))
+    many = random_hierarchy(n).with_support(support)
+    ax = plot.dendrogram(many)
+    assert words(ax) == []
+    (legend,) = ax.figure.legends
+    assert legend.get_title().get_text() == "support; 68 clusters are too many for numbers"
+    assert [text.get_text() for text in legend.get_texts()] == ["0", "0.25", "0.5", "0.75", "1"]
+    drawn = {colour for c in ax.collections if isinstance(c, LineCollection) for colour in map(tuple, c.get_colors())}
+    ends = [to_rgba(legend.get_lines()[i].get_color()) for i in (0, -1)]
+    assert (max(drawn), min(drawn)) == tuple(ends)
+    mine = plt.subplots()[1]
+    classes = ["x", "y"] * 35
+    plot.dendrogram(many, ax=mine, classes=classes)
+    titles = [child.get_title().get_text() for child in mine.get_children() if isinstance(child, Legend)]
+    assert sorted(titles) == ["", "support; 68 clusters are too many for numbers"]
+
+
+def test_a_table_of_the_leaves_stands_beside_the_hierarchy(post):
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(rng.normal(size=(12, 5)), index=NUMERALS.labels[::-1], columns=list("abcde"))
+    table.iloc[0, 0] = np.nan
+    ax = plot.heatmap_with_dendrogram(post, table, classes=NUMERALS.classes).axes[0]
+    shown = np.ma.filled(ax.images[0].get_array(), np.nan)
+    columns = names(ax, "x")
+    np.testing.assert_array_equal(shown, table.loc[names(ax), columns].to_numpy())
+    assert sorted(columns) == list("abcde")
+    assert len(words(ax.child_axes[0])) == 10
+    assert ax.child_axes[0].get_ylim() == ax.get_ylim()
+    low, high = ax.images[0].get_clim()
+    assert low == -high
+    as_given = plot.heatmap_with_dendrogram(post.map(), table, sort_columns=False).axes[0]
+    assert names(as_given, "x") == list("abcde")
+
+
+def test_a_table_of_many_columns_or_of_positive_numbers(post, flat):
+    wide = np.random.default_rng(0).random((12, 90))
+    ax = plot.heatmap_with_dendrogram(post, wide, columns=[f"gene {i}" for i in range(90)]).axes[0]
+    assert names(ax, "x") == []
+    assert ax.images[0].get_clim()[0] >= 0.0
+    assert plot.heatmap_with_dendrogram(flat, wide[:, :3]).axes[0].images[0].get_array().shape == (12, 3)
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "message"),
+    [
+        (np.zeros((5, 12)), None, "is it to be transposed"),
+        (np.zeros((12, 0)), None, "one column or more"),
+        (np.full((12, 2), np.nan), None, "no number that is finite"),
+        (np.zeros((12, 2)), ["a"], "1 names for 2 columns"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(post, table, columns, message):
+    with pytest.raises(ValueError, match=message):
+        plot.heatmap_with_dendrogram(post, table, columns=columns)

@@ -19,6 +19,7 @@ from palmette.batch.large import CHAINS, FEWEST_SWEEPS, RUNS, Answer, sample_one
 from palmette.batch.problems import Problems
 from palmette.checks import as_integers, check_integer, check_whole
 from palmette.defaults import DEFAULTS
+from palmette.drawing.cards import card, html_table
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
@@ -33,6 +34,7 @@ FEWEST_LEAVES = 3  # of `exact_leaves`: below, there is nothing to sample
 
 KERNEL_LEAVES = 17  # a thread that solves a problem in one call hears no Ctrl-C before it is done: a second at most
 _NANOSECONDS = 5.0  # per 3^n: (3^n)/2 splits of about ten nanoseconds
+_SHOWN = 10  # problems in a notebook
 _DRAW_NANOSECONDS = 8.0  # per 2^n: a draw walks over some 2^n splits
 _MOVE_NANOSECONDS = 2e4  # a sweep is n moves
 _PILOT_SWEEPS = 3000  # of a problem that is sampled, whatever is asked for
@@ -88,6 +90,17 @@ class BatchResult:
             raise ImpossibleData(f"every hierarchy of problem {i} has probability zero under the model")
         rows = children[self.offsets[i] - i : self.offsets[i + 1] - i - 1]
         return Hierarchy.from_merges(rows, None if self.labels is None else self.labels[i])
+
+    def _repr_html_(self) -> str:
+        count = min(len(self), _SHOWN)
+        rows = [
+            [str(i), str(self.n_leaves[i]), f"{self.log_partition[i]:.6g}", f"{self.map_log_potential[i]:.6g}", kind]
+            for i, kind in enumerate(self.kinds[:count].tolist())
+        ]
+        columns = ["problem", "leaves", "log Z", "log potential of the best", "kind"]
+        more = len(self) - count
+        facts = [("problems", len(self)), ("draws of each", self.drawn_log_probs.shape[1])]
+        return card("BatchResult", facts, html_table(columns, rows, f"… and {more:,} more" if more else ""))
 
     def __repr__(self) -> str:
         return f"BatchResult({len(self)} problems)"

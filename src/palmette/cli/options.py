@@ -12,6 +12,7 @@ __all__ = [
     "amount",
     "answer_options",
     "beyond_options",
+    "bootstrap_options",
     "draws_option",
     "input_options",
     "matrix_option",
@@ -134,6 +135,20 @@ answer_options = stack(
         "--best", type=click.IntRange(1, 100_000), default=3, show_default=True, help="How many of the best to show."
     ),
     probability_options,
+)
+bootstrap_options = stack(
+    click.option(
+        "--bootstrap",
+        type=click.IntRange(2),
+        metavar="DRAWS",
+        help="Draw columns anew, so many times at each of ten scales: AU and BP of clusters, beside probabilities.",
+    ),
+    click.option(
+        "--bootstrap-by",
+        type=click.Choice(["map", "greedy", "average"]),
+        help="How the hierarchy of drawn columns is found: the best of the model, a greedy search, average linkage.  "
+        "[default: map up to 12 leaves, else greedy]",
+    ),
 )
 _json_options = (
     click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout, for programs."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, overload
 
@@ -13,6 +14,7 @@ from palmette.array_types import Floats, Ints
 from palmette.clusters import Cluster, cluster_mask
 from palmette.coalescent.founders import ParticleVerdict, error_of, founder_errors, judge_runs, n_independent
 from palmette.coalescent.process import Process
+from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
 from palmette.labels import describe_cluster
 from palmette.posterior import Draws
@@ -146,17 +148,18 @@ class CoalescentDraws(Draws):
     def map(self) -> Hierarchy:
         """The topology with the largest share of the weight, with the ages of its heaviest particle.
 
-        Among equals, that of the heaviest particle.
+        Among equals, that of the heaviest particle. Its `support` are the probabilities of its clusters.
         """
-        return self[int(np.lexsort((-self.weights, -self._topology_shares.round(12)))[0])]
+        return self.support(self[int(np.lexsort((-self.weights, -self._topology_shares.round(12)))[0])])
 
     def most_credible(self) -> Hierarchy:
         """The history whose clusters have the largest product of probabilities, the first of equals; with its ages.
 
         Phylogenetics calls it the tree of maximum clade credibility. Where the posterior is flat, nearly every history
-        is a topology of its own, and `map` says little; this one has the clusters that many histories agree on.
+        is a topology of its own, and `map` says little; this one has the clusters that many histories agree on. Its
+        `support` are the probabilities of its clusters.
         """
-        return self[int(np.log(self._probabilities[self._clusters]).sum(axis=1).argmax())]
+        return self.support(self[int(np.log(self._probabilities[self._clusters]).sum(axis=1).argmax())])
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> list[Hierarchy]:
         """`size` of the histories, drawn by weight, with repetition."""
@@ -226,6 +229,18 @@ class CoalescentDraws(Draws):
         self._require_some()
         inner = np.arange(self.n_leaves, self._trellis.n_clusters)
         return [self._trellis.masks[i] for i in inner], self._probabilities[inner]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        runs = len(np.unique(self.runs))
+        yield "histories", f"{len(self):,} in {runs} run{'s' if runs > 1 else ''}"
+        yield "leaves", f"{self.n_leaves:,}: {named(self.labels)}"
+        yield "log evidence", self.log_evidence
+        yield "verdict", self.verdict if "verdict" in vars(self) else None
+        if len(self):
+            yield "independent histories", f"{self.n_independent:,.1f}; below, the heaviest one"
+
+    def _pictured(self) -> Hierarchy | None:
+        return self[int(np.argmax(self.weights))] if len(self) else None
 
     def __repr__(self) -> str:
         words = f"{len(self)} histories over {self.n_leaves} leaves, log evidence {self.log_evidence:.2f}"

@@ -19,6 +19,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.process import Prepared, Process
+from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.progress import Progress
@@ -42,6 +43,10 @@ class FoundHistory:
     log_joint: float
     n_evaluations: int
     n_clamped: int
+
+    def _repr_html_(self) -> str:
+        facts = [("log joint density", self.log_joint), ("events put at the time of the one before", self.n_clamped)]
+        return card("FoundHistory", facts, self.hierarchy)
 
 
 def greedy(

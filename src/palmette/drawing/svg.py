@@ -11,6 +11,7 @@ __all__ = ["outline_svg"]
 _ROW = 18  # pixels per row
 _MARGIN = 12
 _CHARACTER = 6.6  # width of one character at 12 pixels, about
+_SMALL = 5.5  # the same at 10 pixels
 # Every selector starts with the class of the picture: a page shares the styles of all pictures on it.
 _STYLE = "".join(
     f".palmette-hierarchy {rule}"
@@ -35,7 +36,8 @@ def outline_svg(outline: Outline, support: Floats | None, width: int, max_rows: 
     rows = drawn_rows(outline, max_rows)
     names = [row_name(outline, node) for node in rows]
     right = width - _MARGIN - _CHARACTER * max(map(len, names)) - 8
-    x = places_across(outline.heights, _MARGIN + 8, max(right, width / 3))
+    left = _MARGIN + 8 + (0 if support is None else _SMALL * len(_mark(support[-1])))  # what stands before the root
+    x = places_across(outline.heights, left, max(right, width / 3))
     y = places_down(outline.links.parents, rows, _MARGIN, _ROW)
     drawn = sorted(y.keys() - set(rows))
     body = [_inner_node(outline.links, node, x, y) for node in drawn]
@@ -72,6 +74,9 @@ def _row(outline: Outline, node: int, name: str, x: list[float], y: dict[int, fl
 def _support_marks(support: Floats | None, drawn: list[int], x: list[float], y: dict[int, float]) -> list[str]:
     if support is None:
         return []
-    mark = '<text class="support" text-anchor="end" x="{:.1f}" y="{:.1f}">{:.3g}</text>'
-    known = (node for node in drawn if not np.isnan(support[node]))
-    return [mark.format(x[node] - 3, y[node] - 3, support[node]) for node in known]
+    mark = '<text class="support" text-anchor="end" x="{:.1f}" y="{:.1f}">{}</text>'
+    return [mark.format(x[node] - 3, y[node] - 3, text) for node in drawn if (text := _mark(support[node]))]
+
+
+def _mark(support: float) -> str:
+    return "" if np.isnan(support) else f"{support:.3g}"

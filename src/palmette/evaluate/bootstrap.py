@@ -7,23 +7,25 @@ as many as there are, Φ⁻¹(1 − BP_r) = v √r + c / √r, and AU = Φ(c −
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_positive
+from palmette.clusters import Cluster, cluster_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.posterior.tables import Table
 from palmette.progress import Progress
+from palmette.threads import Workers, check_threads
 
-__all__ = ["BootstrapRow", "approximately_unbiased", "bootstrap"]
+__all__ = ["SCALES", "BootstrapRow", "approximately_unbiased", "bootstrap"]
 
-_SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
+SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
+_WORK = 4e7  # nanoseconds that a draw is taken to last: each is handed out by itself
 _USED = 1e-3  # shares nearer to 0 or 1 say nothing about a slope
 
 
@@ -42,9 +44,11 @@ def bootstrap(
     points: npt.ArrayLike,
     cluster: Callable[[Floats], Hierarchy],
     *,
+    clusters: Iterable[Cluster] | None = None,
     n_draws: int = 1000,
-    scales: Sequence[float] = _SCALES,
+    scales: Sequence[float] = SCALES,
     rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
     progress: bool | None = None,
 ) -> Table[BootstrapRow]:
     """AU and BP of the clusters of ``cluster(points)``, but for single leaves and all of them, the largest AU first.
@@ -54,6 +58,9 @@ def bootstrap(
     columns that have the cluster, and AU is by `approximately_unbiased`. Columns are taken to be independent: would the
     cluster be there with another sample of *genes*? That is another question than a posterior's, which takes the
     columns as they are.
+
+    `clusters` are others to ask about, such as the probable ones of a posterior. `cluster` is called from several
+    `threads` (None: one for each processor); the numbers do not depend on how many.
 
     >>> import numpy as np, palmette as pal
     >>> x = np.random.default_rng(0).normal(size=(6, 40)) + 3.0 * np.array([0, 0, 0, 1, 1, 1])[:, None]
@@ -69,20 +76,36 @@ def bootstrap(
     widths = [max(1, round(check_positive("a scale", scale) * x.shape[1])) for scale in scales]
     if x.shape[1] not in widths:
         raise ValueError(f"scales are {tuple(scales)}; 1 has to be among them, which is where BP is taken")
-    generator = np.random.default_rng(rng)
+    generator, count = np.random.default_rng(rng), check_threads(threads)
     first = _checked(cluster(x), len(x))
-    wanted = [found for found in first.clusters() if 1 < len(found) < len(x)]
-    counts = np.zeros((len(widths), len(wanted)))
-    with closing(Progress("bootstrap", len(widths) * times, progress)) as bar:
-        for row, width in zip(counts, widths, strict=True):
-            for _ in range(times):
-                again = cluster(x[:, generator.integers(x.shape[1], size=width)])
-                seen = set(_checked(again, len(x)).aligned_to(first.labels).clusters())
-                row += [found in seen for found in wanted]
-                bar.advance(1)
-    ratios = np.array(widths) / x.shape[1]
-    shares = counts / times
-    bp = shares[widths.index(x.shape[1])]
+    wanted = _wanted(first, clusters)
+    shares = np.empty((len(widths), len(wanted)))
+
+    def occurrences(draws: npt.NDArray[np.int64]) -> Ints:
+        found = np.zeros(len(wanted), dtype=np.int64)
+        for columns in draws:
+            seen = set(_checked(cluster(x[:, columns]), len(x)).aligned_to(first.labels).clusters())
+            found += [leaves in seen for leaves in wanted]
+        return found
+
+    with Workers(count, Progress("bootstrap", len(widths) * times * _WORK, progress)) as workers:
+        for row, width in zip(shares, widths, strict=True):
+            draws = generator.integers(x.shape[1], size=(times, width))
+            parts = workers.run(lambda a, b, draws=draws: occurrences(draws[a:b]), np.full(times, _WORK))  # type: ignore[misc]
+            row[:] = np.sum(parts, axis=0) / times
+    return _table(first, wanted, shares, np.array(widths) / x.shape[1], widths.index(x.shape[1]), times)
+
+
+def _wanted(first: Hierarchy, clusters: Iterable[Cluster] | None) -> list[frozenset[int]]:
+    if clusters is not None:
+        return list(dict.fromkeys(cluster_leaves(given, first.labels) for given in clusters))
+    return [found for found in first.clusters() if 1 < len(found) < first.n_leaves]
+
+
+def _table(
+    first: Hierarchy, wanted: list[frozenset[int]], shares: Floats, ratios: Floats, own: int, times: int
+) -> Table[BootstrapRow]:
+    bp = shares[own]
     found = [approximately_unbiased(column, ratios, times) for column in shares.T]
     order = sorted(range(len(wanted)), key=lambda i: (-found[i][0], -bp[i], len(wanted[i]), sorted(wanted[i])))
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from palmette.drawing.cards import card
 from palmette.evidence.family import Family
 from palmette.evidence.maximise import Optimum, best_without_structure
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
@@ -62,6 +63,10 @@ class Comparison:
     def prefers_structure(self) -> bool | None:
         """Whether the data prefer structure; None if they do not tell."""
         return None if self.strength == "none" else self.log_bayes_factor > 0.0
+
+    def _repr_html_(self) -> str:
+        facts = [("log evidence", self.log_evidence), ("without structure", self.log_evidence_without_structure)]
+        return card(str(self), facts)
 
     def __str__(self) -> str:
         some, none = _NAMES[self.clusterings]

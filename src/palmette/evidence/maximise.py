@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_positive
+from palmette.drawing.cards import card, html_table
 from palmette.evidence.climbing import climb
 from palmette.evidence.family import Family
 from palmette.evidence.parameters import edges_at, log_errors
@@ -43,6 +44,16 @@ class Optimum:
         """The standard deviation of the logarithm of each parameter, if its posterior is about normal; inf if flat."""
         names = list(self.values)
         return dict(zip(names, log_errors(self.curvature, names, self.at_boundary).tolist(), strict=True))
+
+    def _repr_html_(self) -> str:
+        facts = [("log evidence", self.log_evidence), ("without structure", self.log_evidence_without_structure)]
+        facts += [("posteriors that it took", self.n_posteriors)]
+        errors = self.errors
+        rows = [
+            [name, f"{value:.4g}", f"{errors[name]:.2g}", "at the boundary" if name in self.at_boundary else ""]
+            for name, value in self.values.items()
+        ]
+        return card("Optimum", facts, html_table(["parameter", "value", "error of its logarithm", ""], rows))
 
     def __repr__(self) -> str:
         words = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())

@@ -157,16 +157,18 @@ class _Builder:
         return NewickTree(tuple(self.positions), links_from_families(self.families, n), lengths, support)
 
 
-def newick_text(tree: NewickTree) -> str:
-    """Newick text that `parse_newick` reads back to the same tree.
+def newick_text(tree: NewickTree, digits: int | None = None) -> str:
+    """Newick text that `parse_newick` reads back to the same tree, unless numbers are to have so few digits.
 
     >>> newick_text(parse_newick("(a :1e-5, 'b c'[a comment]:.5);"))
     "(a:1e-05,'b c':0.5);"
+    >>> newick_text(parse_newick("(a:0.123,b:10.2);"), digits=2)
+    '(a:0.12,b:10);'
     """
     n, n_nodes = len(tree.labels), len(tree.links.parents)
     ends = [_as_label(label) for label in tree.labels] + [")"] * (n_nodes - n)
-    _append(ends, tree.support, "", first=n)
-    _append(ends, tree.lengths, ":", first=0)
+    _append(ends, tree.support, "", n, digits)
+    _append(ends, tree.lengths, ":", 0, digits)
     offsets, nodes = tree.links.child_offsets.tolist(), tree.links.child_nodes.tolist()
     pieces: list[str] = []
     waiting: list[int | str] = [n_nodes - 1]
@@ -183,10 +185,11 @@ def newick_text(tree: NewickTree) -> str:
     return "".join(pieces) + ";"
 
 
-def _append(ends: list[str], values: Floats | None, mark: str, first: int) -> None:
+def _append(ends: list[str], values: Floats | None, mark: str, first: int, digits: int | None) -> None:
     if values is not None:
         for node in np.flatnonzero(~np.isnan(values[first:])) + first:
-            ends[node] += mark + repr(float(values[node])).removesuffix(".0")
+            value = float(values[node])
+            ends[node] += mark + (repr(value).removesuffix(".0") if digits is None else f"{value:.{digits}g}")
 
 
 def _as_label(label: str) -> str:

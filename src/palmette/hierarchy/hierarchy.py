@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers, branch_values, check_integer, node_values, optional_node_values
 from palmette.formats.linkage import read_linkage
-from palmette.formats.newick import parse_newick
+from palmette.formats.newick import NewickTree, newick_text, parse_newick
 from palmette.hierarchy import arrays
 from palmette.hierarchy.clusters import parents_from_clusters, parents_from_splits
 from palmette.hierarchy.links import families_from_nested, links_from_merges, links_from_parents
@@ -279,7 +279,8 @@ class Hierarchy(WrittenTree):
 
     def __repr__(self) -> str:
         if self.n_leaves <= 12 and sum(map(len, self.labels)) <= 80:
-            return f"Hierarchy.from_newick({self.to_newick(branch_lengths=False)!r})"
+            bare = newick_text(NewickTree(self.labels, self.links, None, None))
+            return f"Hierarchy.from_newick({bare!r})"
         return f"Hierarchy(<{self.n_leaves} leaves, {self.n_nodes} nodes>)"
 
     def _without(self, undone: Ints) -> Partition:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
+from palmette.drawing.cards import card, named
 from palmette.formats.newick import TreeArrays
 from palmette.hierarchy.arrays import smallest_below
 from palmette.hierarchy.hierarchy import Hierarchy
@@ -234,6 +235,10 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TreeSet, tuple(self.__dict__[name] for name in TreeArrays._fields)
+
+    def _repr_html_(self) -> str:
+        facts = [("trees", len(self)), ("leaves", f"{self.n_leaves:,}: {named(self.labels)}"), ("below", "the first")]
+        return card("TreeSet", facts[: 3 if len(self) else 2], self[0] if len(self) else None)
 
     def __repr__(self) -> str:
         return f"TreeSet({len(self)} hierarchies over {self.n_leaves} leaves)"

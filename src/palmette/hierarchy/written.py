@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.checks import check_integer
 from palmette.drawing.places import Outline
 from palmette.drawing.svg import outline_svg
 from palmette.formats.linkage import linkage_rows
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 class WrittenTree(RootedTree):
     """What a `Hierarchy` can be written as."""
 
-    def to_newick(self, support: Support | None = None, *, branch_lengths: bool = True) -> str:
+    def to_newick(
+        self, support: Support | None = None, *, branch_lengths: bool = True, digits: int | None = None
+    ) -> str:
         """Newick text, with branch lengths where there are any and support as the names of inner nodes.
 
         `support` is a mapping from cluster to number or an array with one number per node; the
         hierarchy's own support is written when it is left out. `from_newick` reads back an equal hierarchy, with the
-        same lengths and support.
+        same lengths and support, unless all numbers are rounded to so many significant `digits`.
 
         >>> from palmette.hierarchy import Hierarchy
         >>> Hierarchy.from_newick("((a:1,b:2):0.5,'it''s');").to_newick({frozenset({0, 1}): 0.75})
@@ -33,7 +36,8 @@ class WrittenTree(RootedTree):
         """
         shown = self if support is None else self.with_support(support)
         lengths = self.branch_lengths if branch_lengths else None
-        return newick_text(NewickTree(self.labels, self.links, lengths, shown.support))
+        places = None if digits is None else check_integer("digits", digits, 1)
+        return newick_text(NewickTree(self.labels, self.links, lengths, shown.support), places)
 
     def to_linkage(self) -> Floats:
         """A SciPy linkage matrix, shape (n − 1, 4), rows by rising height; raises unless binary.
@@ -103,6 +107,10 @@ class WrittenTree(RootedTree):
     def outline(self) -> Outline:
         """What a picture of the hierarchy is made of, for `palmette.drawing`."""
         return Outline(self.labels, self.links, self.heights, self.leaf_order, self.intervals, self.cut_order)
+
+    def in_card(self) -> str:
+        """A small picture, for what a notebook shows of an answer that holds the hierarchy."""
+        return self.to_svg(width=480, max_rows=40)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()

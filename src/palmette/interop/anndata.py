@@ -3,6 +3,7 @@
 Nothing is imported for it: whatever has `obs`, a table with a categorical column, and `uns`, a dictionary, will do.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,19 @@ __all__ = ["to_anndata"]
 
 
 def to_anndata(
-    adata: Any, clustering: Any, groupby: str, *, key: str | None = None, correlation: npt.ArrayLike | None = None
+    adata: Any,
+    clustering: Any,
+    groupby: str | Sequence[str],
+    *,
+    key: str | None = None,
+    correlation: npt.ArrayLike | None = None,
 ) -> None:
     """adata.uns["dendrogram_<groupby>"] = the hierarchy, in the form of `scanpy.tl.dendrogram`, with support values.
 
     `clustering` is a binary `Hierarchy`, or what has a MAP and cluster probabilities: a `HierarchyPosterior`, `Draws`,
-    or `CoalescentDraws`. Its labels are the categories of ``adata.obs[groupby]``, in any order. `key` is another name
-    to write to, which Scanpy's plots take as ``dendrogram=key``.
+    or `CoalescentDraws`. Its labels are the categories of ``adata.obs[groupby]``, in any order. Of several columns they
+    are the combinations that occur, joined by "_" as Scanpy does: "T_blood". `key` is another name to write to, which
+    Scanpy's plots take as ``dendrogram=key``.
 
     To Scanpy's entries one is added: "support", (n − 1,), the probability of the cluster of each row of the linkage,
     NaN where it is not known. `correlation` is the (n, n) matrix for `scanpy.pl.correlation_matrix`, in the order of
@@ -38,10 +45,12 @@ def to_anndata(
     """
     from scipy.cluster.hierarchy import dendrogram
 
-    name = f"dendrogram_{groupby}" if key is None else key
+    columns = [groupby] if isinstance(groupby, str) else list(groupby)
+    joint = "_".join(map(str, columns))
+    name = f"dendrogram_{joint}" if key is None else key
     hierarchy = _hierarchy_of(clustering)
-    categories = _categories(adata, groupby)
-    aligned = _aligned(hierarchy, categories, groupby)
+    categories = _combined(adata, columns)
+    aligned = _aligned(hierarchy, categories, joint)
     linkage = aligned.to_linkage()
     drawn = dendrogram(linkage, labels=categories, no_plot=True)
     order = np.array([hierarchy.labels.index(label) for label in aligned.labels])
@@ -51,7 +60,7 @@ def to_anndata(
         "categories_ordered": drawn["ivl"],
         "categories_idx_ordered": drawn["leaves"],
         "dendrogram_info": drawn,
-        "groupby": [groupby],
+        "groupby": columns,
         "use_rep": None,
         "cor_method": method,
         "linkage_method": "palmette",
@@ -70,9 +79,20 @@ def _hierarchy_of(clustering: Any) -> Hierarchy:
     return found
 
 
+def _combined(adata: Any, columns: list[str]) -> list[str]:
+    # The categories of one column, or the combinations of several that occur, in the order that Scanpy gives them.
+    if not columns or len(set(columns)) < len(columns):
+        raise ValueError(f"groupby is {columns!r}; give the name of a column of adata.obs, or several different ones")
+    first, *others = [_categories(adata, column) for column in columns]
+    if not others:
+        return first
+    values = [[str(value) for value in adata.obs[column]] for column in columns]
+    return sorted({"_".join(row) for row in zip(*values, strict=True)})
+
+
 def _categories(adata: Any, groupby: Any) -> list[str]:
     if not isinstance(groupby, str):
-        raise TypeError(f"groupby must be the name of one column of adata.obs, not {groupby!r}")
+        raise TypeError(f"groupby must be the name of a column of adata.obs, or a list of names, not {groupby!r}")
     try:
         column = adata.obs[groupby]
     except KeyError:

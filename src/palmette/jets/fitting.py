@@ -20,6 +20,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_number
+from palmette.drawing.cards import card, html_table
 from palmette.errors import ImpossibleData
 from palmette.evidence.climbing import climb
 from palmette.evidence.parameters import edges_at, log_errors, values_at
@@ -69,6 +70,19 @@ class ShowerFit:
         """The standard error of the logarithm of each rate that was looked for; inf without a peak."""
         names = [name for name in self.intervals if name != "t_cut"]
         return dict(zip(names, log_errors(self.curvature, names, self.at_boundary).tolist(), strict=True))
+
+    def _repr_html_(self) -> str:
+        facts = [("jets", f"{self.n_jets:,}"), ("log likelihood", self.log_likelihood)]
+        facts += [(f"left out, {why}", f"{count:,}") for why, count in self.left_out.items() if count]
+        rows = [[name, f"{self.law[name]:.4g}", *self._ends(name)] for name in self.law]
+        columns = ["parameter", "value", f"{100 * self.level:g} % from", "to", ""]
+        return card("ShowerFit", facts, html_table(columns, rows))
+
+    def _ends(self, name: str) -> list[str]:
+        if name not in self.intervals:
+            return ["", "", "given"]
+        ends = [f"{end:.4g}" for end in self.intervals[name]]
+        return [*ends, "at the boundary" if name in self.at_boundary else ""]
 
     def __repr__(self) -> str:
         ends = [

@@ -2,7 +2,8 @@
 
 Hierarchies
     `dendrogram`: one of them, with the support of its clusters; `cloud`: many at once; `alternatives`: the best few;
-    `heatmap_with_dendrogram`: how near any two leaves are, beside one of them.
+    `heatmap_with_dendrogram`: how near any two leaves are, or a table of them, beside one of them; `support_on`: the
+    support of clusters on a dendrogram that SciPy, seaborn or Scanpy has drawn.
 Partitions
     `affinities_and_coclustering`, `affinity_against_coclustering`, `n_clusters`; `alternatives` and
     `heatmap_with_dendrogram` as above.
@@ -33,6 +34,7 @@ from palmette.plot.heatmaps import affinities_and_coclustering, heatmap
 from palmette.plot.n_clusters import n_clusters
 from palmette.plot.scatter import affinity_against_coclustering, approximate_against_exact
 from palmette.plot.support_against_temperature import support_against_temperature
+from palmette.plot.support_on import support_on
 from palmette.plot.traces import traces
 
 __all__ = [
@@ -47,5 +49,6 @@ __all__ = [
     "heatmap_with_dendrogram",
     "n_clusters",
     "support_against_temperature",
+    "support_on",
     "traces",
 ]

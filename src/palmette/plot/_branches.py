@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.evaluate import BootstrapRow
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import settle
 from palmette.plot._leaves import row_points
@@ -14,9 +16,10 @@ from palmette.plot._leaves import row_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_branches", "line_width", "with_shown_support", "write_support"]
+__all__ = ["SUPPORT", "Pen", "draw_branches", "line_width", "with_shown_support", "write_support"]
 
 _MOST_NUMBERS = 60  # clusters up to which support is written as a number; beyond, it is only shown by darkness
+SUPPORT, _BOOTSTRAP = "#8a3b00", "#0a5c8f"
 _FAINT, _DARK = 0.80, 0.20  # grey of a branch with support 0 and 1
 
 
@@ -48,43 +51,114 @@ def draw_branches(ax: Axes, lines: Floats, support: Floats | None, width: float)
     values = np.full(len(lines), np.nan) if support is None else support[: len(lines)]
     largest = float(np.nanmax(values, initial=1.0))  # support may be in per cent
     share = np.clip(np.nan_to_num(values / largest, nan=1.0), 0.0, 1.0)
-    colours = [str(round(float(_FAINT + (_DARK - _FAINT) * s), 3)) for s in share]
+    colours = [_grey(s) for s in share.tolist()]
     order = np.argsort(share, kind="stable")  # dark lines over faint ones
     drawn = LineCollection(list(lines[order]), colors=[colours[at] for at in order], linewidths=width)
     drawn.set_capstyle("projecting")
     ax.add_collection(drawn)
 
 
-def write_support(ax: Axes, tree: Hierarchy, places: Floats, orientation: str, *, curved: bool = False) -> None:
+def _grey(share: float) -> str:
+    return str(round(_FAINT + (_DARK - _FAINT) * share, 3))
+
+
+def write_support(
+    ax: Axes,
+    tree: Hierarchy,
+    places: Floats,
+    orientation: str,
+    *,
+    curved: bool = False,
+    bootstrap: Iterable[BootstrapRow] | None = None,
+) -> None:
     """Support as numbers on the branches, that of large clusters first; one that would hide another is left out.
 
-    `places` are (n_nodes, 2): height, row. On curves a number stands on the side from which no branch comes.
+    Beyond 60 clusters there are no numbers; a note says so, and a legend what the greys of the branches mean. `places`
+    are (n_nodes, 2): height, row. On curves a number stands on the side from which no branch comes. AU and BP of a
+    `bootstrap` stand on the other side of the branch, in per cent.
     """
-    from matplotlib.patheffects import withStroke
-
-    support = tree.support
-    if support is None:
+    support = np.full(tree.n_nodes, np.nan) if tree.support is None else tree.support
+    inner = range(tree.n_nodes - 2, tree.n_leaves - 1, -1)
+    nodes = sorted((v for v in inner if not np.isnan(support[v])), key=lambda v: (-tree.sizes[v], v))
+    resampled = {} if bootstrap is None else _resampled(tree, bootstrap)
+    if len(nodes) > _MOST_NUMBERS:
+        _explain_greys(ax, len(nodes), None if curved else max(float(np.nanmax(support)), 1.0))
         return
-    nodes = [v for v in range(tree.n_nodes - 2, tree.n_leaves - 1, -1) if not np.isnan(support[v])]
-    if not 0 < len(nodes) <= _MOST_NUMBERS:
+    if not nodes and not resampled:
         return
-    largest = float(np.nanmax(support))
     size = float(np.clip(0.5 * row_points(ax, tree.n_leaves, orientation in ("top", "bottom")), 4.5, 7.5))
-    halo: list[Any] = [withStroke(linewidth=1.8, foreground="white")]
     settle(ax)
-    taken: list[Any] = []
-    for node in sorted(nodes, key=lambda v: (-tree.sizes[v], v)):
-        text = f"{support[node]:.2f}" if largest <= 1.0 else f"{support[node]:.3g}"
+    pen = Pen(ax, places, orientation, size)
+    short = not nodes or float(np.nanmax(support)) <= 1.0
+    for node in nodes:
         turned = curved and places[tree.parents[node], 1] < places[node, 1]
-        offset = {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else _beside(orientation)
-        at = places[node] if orientation in ("left", "right") else places[node][::-1]
-        note = ax.annotate(text, at, textcoords="offset points", fontsize=size, color="#8a3b00", zorder=4, **offset)
-        note.set_path_effects(halo)
+        text = f"{support[node]:.2f}" if short else f"{support[node]:.3g}"
+        pen.write(node, text, SUPPORT, {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else None)
+    for node in sorted(resampled, key=lambda v: (-tree.sizes[v], v)):
+        pen.write(node, resampled[node], _BOOTSTRAP, _beyond(orientation))
+    if resampled:
+        one, other = ("above", "below") if orientation in ("left", "right") else ("right of", "left of")
+        _explain(ax, [], [], f"{one} branches: support; {other}: AU / BP, per cent")
+
+
+class Pen:
+    """Writes numbers at nodes, none over another. `places` are (n_nodes, 2): height, and place along the leaves."""
+
+    def __init__(self, ax: Axes, places: Floats, orientation: str, size: float) -> None:
+        self._ax, self._orientation, self._size = ax, orientation, size
+        self._places = places if orientation in ("left", "right") else places[:, ::-1]
+        self._taken: list[Any] = []
+
+    def write(self, node: int, text: str, colour: str, offset: dict[str, Any] | None = None) -> None:
+        """One number, unless there is no room; `offset` is where it stands if not before the end of the branch."""
+        from matplotlib.patheffects import withStroke
+
+        where = _beside(self._orientation) if offset is None else offset
+        style: dict[str, Any] = {"fontsize": self._size, "color": colour, "zorder": 4, **where}
+        note = self._ax.annotate(text, self._places[node], textcoords="offset points", **style)
+        note.set_path_effects([withStroke(linewidth=1.8, foreground="white")])
         box = note.get_window_extent()
-        if any(box.overlaps(other) for other in taken):
+        if any(box.overlaps(other) for other in self._taken):
             note.remove()
         else:
-            taken.append(box)
+            self._taken.append(box)
+
+
+def _resampled(tree: Hierarchy, bootstrap: Iterable[BootstrapRow]) -> dict[int, str]:
+    # What is written at the nodes of clusters that a bootstrap knows.
+    known = {frozenset(row.members): row for row in bootstrap}
+    found = ((v, known.get(frozenset(tree.labels[leaf] for leaf in c))) for v, c in enumerate(tree.clusters()))
+    return {v: f"{100 * row.au:.0f} / {100 * row.bp:.0f}" for v, row in found if row is not None}
+
+
+def _explain_greys(ax: Axes, count: int, largest: float | None) -> None:
+    # Under the figure if somebody lays it out, so that it hides nothing; None: branches have one colour.
+    from matplotlib.lines import Line2D
+
+    shares = [] if largest is None else [0.0, 0.25, 0.5, 0.75, 1.0]
+    lines = [Line2D([], [], color=_grey(share), linewidth=2.5) for share in shares]
+    names = [f"{share * largest:.3g}" for share in shares if largest is not None]
+    _explain(ax, lines, names, f"support; {count} clusters are too many for numbers")
+
+
+def _explain(ax: Axes, lines: list[Any], names: list[str], title: str) -> None:
+    from matplotlib.legend import Legend
+
+    small: dict[str, Any] = {"title_fontsize": 8, "fontsize": 8, "frameon": False, "ncols": 5, "handlelength": 1.2}
+    if ax.figure.canvas.figure.get_layout_engine():
+        ax.figure.canvas.figure.legend(lines, names, title=title, loc="outside lower right", **small)
+    else:
+        ax.add_artist(Legend(ax, lines, names, title=title, loc="lower right", bbox_to_anchor=(1.0, 1.0), **small))
+
+
+def _beyond(orientation: str) -> dict[str, Any]:
+    # The same on the other side of the line.
+    return {
+        "left": {"xytext": (-2, -1.5), "ha": "right", "va": "top"},
+        "right": {"xytext": (2, -1.5), "ha": "left", "va": "top"},
+        "top": {"xytext": (-1.5, 2), "ha": "right", "va": "bottom"},
+        "bottom": {"xytext": (-1.5, -2), "ha": "right", "va": "top"},
+    }[orientation]
 
 
 def _beside(orientation: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
+from palmette.evaluate import BootstrapRow
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import frame, own_axes, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
@@ -31,6 +32,7 @@ def dendrogram(
     classes: Mapping[str, Any] | Sequence[Any] | None = None,
     order: Sequence[int | str] | None = None,
     intervals: npt.ArrayLike | None = None,
+    bootstrap: Iterable[BootstrapRow] | None = None,
     orientation: str = "left",
     ax: Axes | None = None,
 ) -> Axes:
@@ -40,7 +42,8 @@ def dendrogram(
     hierarchy, with the probabilities of its clusters. `support` is one number per node, a mapping from clusters, or a
     posterior; by default the hierarchy's own. `classes`, one per leaf or a mapping from labels, are marked beside the
     labels. `order` lists the leaves, numbers or labels, from the first row on. `intervals` (n_nodes, 2) are drawn as
-    bars at the nodes, from one height to another, where they are not NaN: those of `posterior.node_ages`. `orientation`
+    bars at the nodes, from one height to another, where they are not NaN: those of `posterior.node_ages`. `bootstrap`
+    are rows of `evaluate.bootstrap`: AU and BP of clusters, written below their branches in per cent. `orientation`
     is the side of the root: "left", "right", "top" or "bottom". Heights or branch lengths are drawn to scale where
     there are any; else a cluster is one step above its highest child. When there is no room, numbers and then names are
     thinned out; a note says so.
@@ -66,7 +69,7 @@ def dendrogram(
     _guide_leaves(ax, across, rows, tree.n_leaves, upright)
     _frame(ax, orientation, has_heights(tree))
     label_rows(ax, tree.labels, kinds, leaves, orientation)
-    write_support(ax, tree, np.column_stack([across, rows]), orientation)
+    write_support(ax, tree, np.column_stack([across, rows]), orientation, bootstrap=bootstrap)
     return ax
 
 

@@ -107,17 +107,18 @@ def _longest(labels: Sequence[str]) -> int:
 
 
 def draw_cells(ax: Axes, values: Floats, center: float | None, limits: tuple[float, float] | None) -> Any:
-    """The image of an (n, n) matrix, blank where it is NaN; see `heatmap` for `center` and `limits`."""
+    """The image of a matrix, blank where it is NaN, for `center` and `limits` see `heatmap`; square cells if it is."""
     import matplotlib
 
     low, high = _limits(values, center) if limits is None else limits
     colours = matplotlib.colormaps["viridis" if center is None else "RdBu_r"].with_extremes(bad="#eeeeee")
     ax.grid(False)
-    image = ax.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-    if len(values) <= _MOST_NAMES:  # white lines between cells
-        between = np.arange(len(values) - 1) + 0.5
-        ax.set_xticks(between, minor=True)
-        ax.set_yticks(between, minor=True)
+    cells = np.ma.masked_invalid(values)
+    aspect: Any = "equal" if values.shape[0] == values.shape[1] else "auto"
+    image = ax.imshow(cells, cmap=colours, vmin=low, vmax=high, interpolation="nearest", aspect=aspect)
+    if max(values.shape) <= _MOST_NAMES:  # white lines between cells
+        ax.set_xticks(np.arange(values.shape[1] - 1) + 0.5, minor=True)
+        ax.set_yticks(np.arange(values.shape[0] - 1) + 0.5, minor=True)
         ax.grid(which="minor", color="white", linewidth=0.6)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
@@ -155,7 +156,7 @@ def write_numbers(ax: Axes, image: Any, values: Floats) -> None:
     """The value of every cell, in black or white, whichever is read better on its colour."""
     texts = _numbers(values)
     longest = max((len(text) for text in texts.values()), default=1)
-    size = min(8.5, max(3.0, _cell(ax, len(values)) / (0.62 * longest)))
+    size = min(8.5, max(3.0, _cell(ax, max(values.shape)) / (0.62 * longest)))
     for (row, column), text in texts.items():
         colour = "black" if _is_light(image.cmap(image.norm(values[row, column]))) else "white"
         ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.checks import check_integer
+from palmette.drawing.cards import card, named
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
 from palmette.passes.conditions import Conditions
@@ -150,7 +151,7 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
         """The k most probable ones with their log-probabilities, best first; fewer if there are fewer."""
         check_integer("k", k, 1)
         self._require_possible()
-        return [(self._make(clusters), self._log_prob(value)) for value, clusters in self._ranked(k)]
+        return [(self._shown(self._make(clusters)), self._log_prob(value)) for value, clusters in self._ranked(k)]
 
     def _draw(self, size: int, seed: int) -> tuple[npt.NDArray[Any], Floats]:
         return self.passes.draw(self._possible, size, seed)
@@ -202,6 +203,25 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Posterior.__init__(self, *state.values())
+
+    @property
+    @abstractmethod
+    def _best(self) -> Clustering:
+        """The most probable one."""
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        # What is known without work.
+        yield "leaves", f"{self.n_leaves:,}: {named(self.labels)}"
+        yield "model", repr(self._model)
+        yield "over", f"all {self._model.clusterings}" if self._trellis is None else repr(self._trellis)
+        yield "conditions", self._conditions.phrase().strip() or None
+        yield "log Z", self.log_partition if self._known("log_partition") else "not computed yet"
+        if self._known("entropy"):
+            yield f"effective number of {self._model.clusterings}", float(np.exp(self.entropy))
+
+    def _repr_html_(self) -> str:
+        best: Any = self._shown(self._best) if self._known("_best") else None
+        return card(type(self).__name__, self._facts(), best)
 
     def __repr__(self) -> str:
         on = "" if self._trellis is None else f", trellis={self._trellis!r}"

@@ -24,6 +24,10 @@ class Cached:
         with self._lock():
             self._values.clear()
 
+    def _known(self, name: str) -> bool:
+        """Whether this was computed before: what a notebook shows must not take time."""
+        return name in self._values
+
     def _lock(self) -> threading.RLock:
         # A child process forked while another thread held the lock would wait for it for ever: it gets a new one.
         pid, lock = self._locked

@@ -111,6 +111,10 @@ class Distribution(Cached, Generic[Clustering]):
         rows, log_potentials = self._draw(check_integer("size", size, 0), _seed(rng))
         return rows, np.minimum(log_potentials - self.log_partition, 0.0)
 
+    def _shown(self, x: Clustering) -> Clustering:
+        """The same clustering as it is handed out, with what is known of it."""
+        return x
+
     def _require_possible(self) -> None:
         if self.log_partition == -np.inf:
             raise self._impossible()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
+from palmette.drawing.cards import card, named
 
 __all__ = ["DrawSequence"]
 
@@ -65,6 +66,23 @@ class DrawSequence(Sequence[Clustering]):
                 f"these {self._things} come from elsewhere, and their probabilities are not known; ask counts()"
             )
         return self[int(np.argmax(self.log_probs))]
+
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, self._facts(), self._pictured())
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        # What is known without work: no more than a look at each log-probability.
+        yield self._things, len(self)
+        yield "leaves", f"{self.n_leaves:,}: {named(self.labels)}"
+        if not np.isnan(self.log_probs).all():
+            yield "log-probabilities", f"{self.log_probs.min():.4g} to {self.log_probs.max():.4g}; below, the largest"
+        elif len(self):
+            yield "log-probabilities", "not known; below, the first of them"
+
+    def _pictured(self) -> Any:
+        if not len(self):
+            return None
+        return self[0 if np.isnan(self.log_probs).all() else int(np.argmax(self.log_probs))]
 
     def _require_some(self) -> None:
         if len(self) == 0:

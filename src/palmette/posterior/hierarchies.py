@@ -69,7 +69,7 @@ class HierarchyPosterior(
 
     # One number each.
 
-    @property
+    @cached
     def log_partition(self) -> float:
         """log Z = log Σ_H φ(H); −inf if every hierarchy is impossible."""
         return float(self._inside[self.passes.root])
@@ -85,9 +85,14 @@ class HierarchyPosterior(
     # Hierarchies.
 
     def map(self) -> Hierarchy:
-        """The most probable hierarchy; ties go to the lowest mask, the same way every time."""
+        """The most probable hierarchy; ties go to the lowest mask, the same way every time.
+
+        Its `support`, as that of `best`, are the probabilities of its clusters, if these were asked for before or take
+        milliseconds: up to 12 leaves, or 300,000 splits of a sparse trellis. ``post.support(post.map())`` has them
+        always, for as much time as the MAP itself.
+        """
         self._require_possible()
-        return self._make(self.passes.best_masks(self._maximum))
+        return self._shown(self._best)
 
     # One given hierarchy.
 
@@ -196,9 +201,13 @@ class HierarchyPosterior(
         found = self.passes.outside(self._possible)
         return found._replace(mu=read_only(found.mu))
 
-    @property
+    @cached
     def _outside(self) -> Floats:
         return self._occurrence.mu
+
+    @cached
+    def _best(self) -> Hierarchy:
+        return self._make(self.passes.best_masks(self._maximum))
 
     # What the common verbs need.
 

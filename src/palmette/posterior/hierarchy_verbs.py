@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels
@@ -18,6 +19,7 @@ from palmette.posterior.consensus import check_threshold, consensus, hierarchy_o
 from palmette.posterior.distribution import Distribution
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table
+from palmette.trellis.counting import n_splits
 
 if TYPE_CHECKING:
     from palmette.posterior.hierarchies import HierarchyPosterior
@@ -121,6 +123,12 @@ class HierarchyVerbs(Distribution[Hierarchy]):
         below_root = self._outside.copy()
         below_root[self._frame.passes.root] = 0.0
         return self._frame.passes.pair_sums(below_root)
+
+    def _shown(self, x: Hierarchy) -> Hierarchy:
+        # With support, unless that would take time that nobody asked to spend.
+        trellis = self._frame.trellis
+        count = n_splits(self.n_leaves) if trellis is None else trellis.n_splits
+        return self.support(x) if self._known("_outside") or count <= DEFAULTS.support_splits else x
 
     def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
         return [self._frame.passes.mask_of(int(cluster)) for cluster in clusters]

@@ -16,6 +16,7 @@ from scipy.special import entr, logsumexp
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.checks import check_integer
+from palmette.drawing.cards import card, html_table, named
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
 from palmette.passes.resources import Resources
@@ -32,6 +33,7 @@ Answer = TypeVar("Answer")
 
 _TABLES = 4  # of one part that may be there at once, in terms of what log Z and the MAP take
 _FIRST = 8  # of the best of each part that are listed to begin with
+_SHOWN = 6  # parts in a notebook
 _DRAWS = 2000  # for the entropy
 
 
@@ -182,6 +184,10 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
 
     def map(self) -> Clustering:
         """The most probable one, as far as `best` can tell."""
+        return self._shown(self._best)
+
+    @cached
+    def _best(self) -> Clustering:
         return self.best(1)[0][0]
 
     def best(self, k: int, limit: int = 10_000) -> list[tuple[Clustering, float]]:
@@ -197,7 +203,8 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
             return len(values) >= k and bool(values[k - 1] >= bound - self._tolerance(bound))
 
         listed = self._listed(is_enough, max(limit, k * len(self._parts)))
-        return [(x, self._log_prob(value)) for x, value in zip(listed.found[:k], listed.values.tolist(), strict=False)]
+        pairs = zip(listed.found[:k], listed.values.tolist(), strict=False)
+        return [(self._shown(x), self._log_prob(value)) for x, value in pairs]
 
     def _above(self, threshold: float, limit: int) -> tuple[list[float], bool]:
         listed = self._listed(lambda values, bound: bound <= threshold, limit)
@@ -329,6 +336,28 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        # What is known without work.
+        things = self.model.clusterings
+        yield "leaves", f"{self.n_leaves:,}: {named(self.labels)}"
+        yield "posteriors", f"{len(self._parts)}, of {type(self.model).__name__}"
+        yield "over", f"all {things}" if self.trellis is None else repr(self.trellis)
+        yield "conditions", self.conditions.phrase().strip() or None
+        yield "log evidence", self.log_partition
+        if self._known("entropy"):
+            yield f"effective number of {things}", float(np.exp(float(self.entropy)))
+
+    def _repr_html_(self) -> str:
+        names = list(self._parameters[0])
+        rows = [
+            [f"{weight:.3f}", *(f"{told[name]:.4g}" for name in names)]
+            for weight, told in zip(self.weights[:_SHOWN].tolist(), self._parameters, strict=False)
+        ]
+        more = len(self._parts) - _SHOWN
+        parts = html_table(["weight", *names], rows, f"… and {more} lighter ones" if more > 0 else "")
+        best: Any = self._shown(self._best) if self._known("_best") else None
+        return card(type(self).__name__, self._facts(), parts, best)
 
     def __repr__(self) -> str:
         some = len(self._parts)

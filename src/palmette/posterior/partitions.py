@@ -71,10 +71,7 @@ class PartitionPosterior(
 
     def map(self) -> Partition:
         """The most probable partition; ties go the same way every time."""
-        clusters = self.passes.best_path(self._maximum)  # without Z, which takes three times as long
-        if clusters is None:
-            raise self._impossible()
-        return self._make(clusters)
+        return self._best
 
     # One given partition.
 
@@ -125,6 +122,13 @@ class PartitionPosterior(
     @cached
     def _n_clusters_probabilities(self) -> Floats:
         return read_only(np.minimum(np.exp(self.passes.log_partitions_by_number() - self.log_partition), 1.0))
+
+    @cached
+    def _best(self) -> Partition:
+        clusters = self.passes.best_path(self._maximum)  # without Z, which takes three times as long
+        if clusters is None:
+            raise self._impossible()
+        return self._make(clusters)
 
     # What the common verbs need.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.checks import check_integer
+from palmette.drawing.cards import html_table
 
 if TYPE_CHECKING:
     import pandas
@@ -90,11 +90,8 @@ class Table(Sequence[Row], Generic[Row]):
         return "\n".join(lines + self._rest())
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        rows = ["".join(f"<td>{html.escape(_text(cell))}</td>" for cell in row) for row in self[:_SHOWN]]
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        rest = "".join(f"<caption>{html.escape(line)}</caption>" for line in self._rest())
-        return f"<table>{rest}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        rows = ([_text(cell) for cell in row] for row in self[:_SHOWN])
+        return html_table(self.columns, rows, "".join(self._rest()))
 
     def _rest(self) -> list[str]:
         more = self._length - _SHOWN

@@ -47,6 +47,8 @@ class ListedCluster:
     error: float | None = None  # the standard error of the probability, if it is an estimate
     splits: list[Rival] | None = None
     joins: list[Rival] | None = None
+    au: float | None = None  # bootstrap support, if there is any
+    bp: float | None = None
 
     def as_data(self) -> dict[str, Any]:
         """What goes into the page's data block."""
@@ -56,7 +58,7 @@ class ListedCluster:
             "in_best": self.in_best,
             "splits": self.splits,
         }
-        more = {"joins": self.joins, "error": self.error}
+        more = {"joins": self.joins, "error": self.error, "au": self.au, "bp": self.bp}
         return data | {name: value for name, value in more.items() if value is not None}
 
 

@@ -7,6 +7,7 @@ import re
 from importlib import resources
 from typing import Any
 
+from palmette.report.bootstrap import bootstrap_headers, bootstrap_note
 from palmette.report.contents import Contents
 from palmette.report.markup import Html, element
 
@@ -30,6 +31,8 @@ def page(contents: Contents, provenance: Html, title: str) -> str:
         "summary": contents.summary,
         "picture_heading": contents.heading,
         "picture": contents.picture,
+        "bootstrap_headers": bootstrap_headers(contents.listing) or "",
+        "bootstrap_note": bootstrap_note(contents.listing) or "",
         "left_out": element("p", left_out, class_="fine") if n else "",
         "alternatives": contents.alternatives,
         "provenance": provenance,

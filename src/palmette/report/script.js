@@ -134,6 +134,7 @@
       out.append(make("h3", "", `Cluster of ${leaves(cluster.members.length)}`));
       out.append(make("div", "big", percent(cluster.probability) + give(cluster.error)), track(cluster.probability));
     }
+    if (cluster.au !== undefined) out.append(make("p", "aside", `Bootstrap: AU ${percent(cluster.au)}, BP ${percent(cluster.bp)}`));
     if (headed || cluster.members.length > shownInRow) out.append(make("p", "members", names(cluster.members, Infinity, 400)));
     out.append(...splitSection(cluster), ...joinSection(cluster));
     return out;
@@ -293,6 +294,10 @@
   // The table: rows open to show what competes.
 
   const body = document.querySelector("#table tbody");
+  const headers = all("#table th[data-key]");
+  const resampled = headers.some((header) => header.dataset.key === "au");
+  const bootstrapCells = ({ au, bp }) =>
+    resampled ? [au, bp].map((value) => make("td", "bootstrap", value === undefined ? "" : percent(value))) : [];
   const rows = clusters.slice(0, data.n_rows).map((cluster, number) => tableRow(cluster, number));
 
   function tableRow(cluster, number) {
@@ -301,7 +306,7 @@
     open.setAttribute("aria-expanded", "false");
     const share = make("div", level(cluster.probability), make("span", "", percent(cluster.probability) + give(cluster.error)), track(cluster.probability));
     const row = make("tr", "row", make("td", "", open), make("td", "size", String(cluster.members.length)),
-      make("td", "share", share), make("td", "best", cluster.in_best ? "yes" : ""));
+      make("td", "share", share), ...bootstrapCells(cluster), make("td", "best", cluster.in_best ? "yes" : ""));
     const more = make("tr", "more");
     more.hidden = true;
     open.addEventListener("click", () => {
@@ -309,15 +314,15 @@
       open.setAttribute("aria-expanded", String(!more.hidden));
       if (more.hidden) return;
       const cell = make("td", "", details(number, false));
-      cell.colSpan = 4;
+      cell.colSpan = headers.length;
       more.replaceChildren(cell);
       choose(number);
     });
     const text = cluster.members.map((leaf) => oneLine(labels[leaf])).join("\n").toLowerCase();
-    return { row, more, number, text, members: text, size: cluster.members.length, probability: cluster.probability, best: Number(cluster.in_best) };
+    return { row, more, number, text, members: text, size: cluster.members.length, probability: cluster.probability,
+      au: cluster.au ?? -1, bp: cluster.bp ?? -1, best: Number(cluster.in_best) };
   }
 
-  const headers = all("#table th[data-key]");
   const output = document.getElementById("found");
 
   function arrange(key, direction) {

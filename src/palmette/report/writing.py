@@ -1,7 +1,7 @@
 """`write`: one posterior, one file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from palmette.checks import check_integer
 from palmette.coalescent import CoalescentDraws
+from palmette.evaluate import BootstrapRow
+from palmette.report.bootstrap import add_bootstrap
 from palmette.report.classes import read_classes
 from palmette.report.hierarchies import hierarchy_contents
 from palmette.report.listing import AnyPosterior, Hierarchies
@@ -34,6 +36,7 @@ def write(
     data: Any = None,
     n_alternatives: int = 5,
     min_probability: float = 0.01,
+    bootstrap: Iterable[BootstrapRow] | None = None,
 ) -> Path:
     """Write a report on a posterior to `path`: one HTML file that needs no network and no other file.
 
@@ -44,6 +47,7 @@ def write(
     Of a `SampledPosterior`, and of `SampledPartitions`, it opens with whether the chains agree, and shows them. Of
     `CoalescentDraws` it opens with whether the runs agree; the best history is the most credible one, with its times.
 
+    `bootstrap` are rows of `palmette.evaluate.bootstrap`, shown as AU and BP beside the probabilities of hierarchies.
     `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
     `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
     Returns the path; if it cannot be written, an older file stays as it was. Raises `ImpossibleData` if everything has
@@ -68,6 +72,8 @@ def write(
         contents = hierarchy_contents(posterior, marks, n_alternatives, least)
     else:
         contents = partition_contents(posterior, marks, n_alternatives, least)
+    if bootstrap is not None:
+        add_bootstrap(contents.listing, posterior.labels, bootstrap)
     text = page(contents, origin, title or f"{contents.things.capitalize()} of {posterior.n_leaves:,} leaves")
     target = Path(path)
     write_whole(target, text)

@@ -21,6 +21,7 @@ import numpy as np
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_seconds
 from palmette.clusters import Cluster
+from palmette.drawing.cards import card
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel, PartitionModel
@@ -60,6 +61,14 @@ class Annealed:
     """(runs, t): log φ of what each run had come to; −inf if that is impossible."""
     log_count: float
     """log of how many hierarchies, (2n − 3)!!, or partitions, B(n), there are, which is log Z at t = 0."""
+
+    def _repr_html_(self) -> str:
+        facts = [("log Z", f"{self.log_partition:.6g}"), ("entropy", f"{self.entropy:.6g}")]
+        runs, steps = self.log_weights.shape
+        return card("Annealed", [*facts, ("runs", f"{runs}, effectively {self.effective_runs:.1f}"), ("steps", steps)])
+
+    def __repr__(self) -> str:
+        return f"Annealed(log_partition={self.log_partition:.6g}, {len(self.log_weights)} runs)"
 
     @property
     def log_partition(self) -> Estimate:

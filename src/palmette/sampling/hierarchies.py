@@ -44,7 +44,7 @@ class HierarchyRun(Run[SampledPosterior]):
         target = conditioned(model, conditions)
         single = n_rungs == 1 or model.n_leaves < 3
         more = [repr(sorted(map(sorted, groups))).encode() for groups in (conditions.required, conditions.forbidden)]
-        more += [start.to_newick().encode() for start in starts]
+        more += [start.with_support({}).to_newick().encode() for start in starts]  # where one begins, not who says so
         kind = SingleChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
         self.moves, self.seed = kind.moves, seed
         self._starts, self._n_rungs = starts, n_rungs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer
+from palmette.drawing.cards import named
 from palmette.models.base import FeatureModel
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
@@ -138,6 +140,19 @@ class Sampled(Cached, Generic[AnyModel]):
 
     def _mean(self, values: Floats) -> Estimate:
         return Estimate(float(values.mean()), "estimate", float(standard_error(values)))
+
+    def _judgement(self) -> str:
+        # To judge takes seconds, so it is not done for a name.
+        if self._known("_judged"):
+            return str(self.verdict)
+        return f"{self.n_chains} chains of {self.n_draws:,} draws; verdict says whether they agree"
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        # What is known without work.
+        yield "leaves", f"{self.n_leaves:,}: {named(self.labels)}"
+        yield "model", repr(self.model)
+        yield "sampled", self._judgement()
+        yield "log Z", f"{self.log_partition:.6g}" if self._known("log_partition") else None
 
     def __getstate__(self) -> dict[str, Any]:
         # Without what is computed when first needed, and without the lock for it.

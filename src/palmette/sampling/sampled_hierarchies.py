@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_mask
+from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.tree_set import TreeSet
@@ -146,7 +147,7 @@ class SampledPosterior(Sampled[SplitModel]):
     def best(self, k: int) -> list[tuple[Hierarchy, float]]:
         """The k most probable ones that were found, with their log potentials, best first; fewer if there are fewer.
 
-        That is `map` and then, without support, the best draws.
+        That is `map` and then the best draws, all with support.
         """
         check_integer("k", k, 1)
         rows, values = self._by_draw(self._seen.splits), self.log_potentials.reshape(-1)
@@ -156,7 +157,7 @@ class SampledPosterior(Sampled[SplitModel]):
             if len(found) == k:
                 break
             found.setdefault(self._seen.trellis.hierarchy_of(rows[i]), float(values[i]))
-        return list(found.items())
+        return [(self.support(hierarchy), value) for hierarchy, value in found.items()]
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The clusters of more than this probability, as one hierarchy that may be multifurcating."""
@@ -378,4 +379,9 @@ class SampledPosterior(Sampled[SplitModel]):
         return cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
 
     def __repr__(self) -> str:
-        return f"SampledPosterior({self.model!r}{self.conditions.phrase()}: {self.verdict})"
+        return f"SampledPosterior({self.model!r}{self.conditions.phrase()}: {self._judgement()})"
+
+    def _repr_html_(self) -> str:
+        best = self.support(self._found[0]) if self._known("_found") and self._known("_smoothed") else None
+        conditions = ("conditions", self.conditions.phrase().strip() or None)
+        return card("SampledPosterior", [*self._facts(), conditions], best)

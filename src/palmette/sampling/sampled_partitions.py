@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_leaves
+from palmette.drawing.cards import card
 from palmette.labels import describe_cluster
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
@@ -279,7 +280,10 @@ class SampledPartitions(Sampled[ClusterModel]):
         return self._share_of(events)
 
     def __repr__(self) -> str:
-        return f"SampledPartitions({self.model!r}: {self.verdict})"
+        return f"SampledPartitions({self.model!r}: {self._judgement()})"
+
+    def _repr_html_(self) -> str:
+        return card("SampledPartitions", self._facts(), self._found[0] if self._known("_found") else None)
 
 
 def _some_pairs(n: int) -> tuple[Ints, Ints]:

@@ -47,6 +47,10 @@ class Proved(Found):
     n_expanded: int = 0
     n_clusters: int = 0
 
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield from super()._facts()
+        yield "clusters opened", f"{self.n_expanded:,} of {self.n_clusters:,}"
+
 
 def a_star(
     model: HierarchyModel,

@@ -25,6 +25,7 @@ from palmette._immutable import read_only
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_points
+from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
@@ -58,6 +59,16 @@ class BayesianFound:
     def probabilities(self) -> Floats:
         """(n − 1,): r for each merge."""
         return np.asarray(expit(self.log_odds))
+
+    def _repr_html_(self) -> str:
+        facts = [("log evidence", self.log_evidence), ("clusters", f"{self.partition.n_clusters:,}; below, r of each")]
+        leaves = np.full(self.hierarchy.n_leaves, np.nan)
+        merges = self.hierarchy.with_support(np.append(leaves, self.probabilities))
+        return card("BayesianFound", facts, merges, self.partition)
+
+    def __repr__(self) -> str:
+        n, k = self.partition.n_leaves, self.partition.n_clusters
+        return f"BayesianFound(<{n:,} leaves in {k:,} clusters>, log_evidence={self.log_evidence:.4f})"
 
 
 def bayesian(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 
@@ -13,6 +15,11 @@ __all__ = ["Found", "FoundPartition"]
 class _Bounded:
     log_potential: float
     bound: float | None
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "log potential", self.log_potential
+        yield "bound", "not proved" if self.bound is None else self.bound
+        yield "gap", self.gap
 
     @property
     def gap(self) -> float | None:
@@ -36,6 +43,9 @@ class Found(_Bounded):
     log_potential: float
     bound: float | None = None
 
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, self._facts(), self.hierarchy)
+
 
 @dataclass(frozen=True)
 class FoundPartition(_Bounded):
@@ -48,3 +58,7 @@ class FoundPartition(_Bounded):
     log_potential: float
     bound: float | None = None
     hierarchy: Hierarchy | None = None
+
+    def _repr_html_(self) -> str:
+        clusters = ("clusters", f"{self.partition.n_clusters:,} of {self.partition.n_leaves:,} leaves")
+        return card("FoundPartition", [*self._facts(), clusters], self.partition)

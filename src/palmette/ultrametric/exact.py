@@ -49,6 +49,9 @@ class ExactClosest(Fitted):
     lower_bound: float
     n_levels: int
 
+    def _facts(self) -> list[tuple[str, object]]:
+        return [("loss", self.loss), ("no loss is below", self.lower_bound)]
+
     @property
     def gap(self) -> float:
         """loss − lower_bound: the loss is not further than this above the least one."""

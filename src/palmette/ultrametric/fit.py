@@ -53,6 +53,17 @@ class Fit(Fitted):
     _settings: _Settings = field(repr=False)
     _optimiser: Adam = field(repr=False, compare=False)
 
+    def _facts(self) -> list[tuple[str, object]]:
+        return [
+            ("loss", f"{self.best_loss:.6g}, of {self.loss!r}"),
+            ("iterations", f"{len(self.history):,}, the best is {self.best_iteration:,}; from {self.start!r}"),
+            ("converged", self.converged),
+        ]
+
+    def __repr__(self) -> str:
+        how = "converged" if self.converged else "not converged"
+        return f"Fit({self.loss!r}, best_loss={self.best_loss:.6g} after {len(self.history)} iterations, {how})"
+
     def resume(self, iterations: int = 500) -> Fit:
         """So many iterations more, from where this fit ended; the same as if it had never been interrupted.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
 from palmette.checks import check_integer
+from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.single_linkage import (
@@ -24,6 +26,7 @@ from palmette.ultrametric.single_linkage import (
 __all__ = ["Fitted", "Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
 
 _MOST_VERTICES = 20_000  # a matrix of all pairs takes 3.2 GB then
+_DRAWN = 2000  # vertices up to which a notebook has a picture
 
 
 class Subdominant(Immutable):
@@ -183,7 +186,7 @@ class Subdominant(Immutable):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Fitted(ABC):
     """An ultrametric that was fitted to a graph, with its merges."""
 
     subdominant: Subdominant
@@ -207,6 +210,16 @@ class Fitted:
     def membership(self, k: int) -> Ints:
         """The cluster of each vertex when the highest merges are undone until k clusters are left, shape (N,)."""
         return self.subdominant.membership(k)
+
+    @abstractmethod
+    def _facts(self) -> list[tuple[str, object]]:
+        """What a notebook shows of it."""
+
+    def _repr_html_(self) -> str:
+        graph = self.subdominant.graph
+        whole = graph.n_components == 1 and graph.n_vertices <= _DRAWN
+        facts = [("graph", repr(graph)), *self._facts()]
+        return card(type(self).__name__, facts, self.hierarchy if whole else None)
 
 
 def subdominant(graph: Graph, weights: npt.ArrayLike | None = None) -> Subdominant:

@@ -9,12 +9,20 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli.options import answer_options, beyond_options, draws_option, output_options, posterior_options
+from palmette.cli.options import (
+    answer_options,
+    beyond_options,
+    bootstrap_options,
+    draws_option,
+    output_options,
+    posterior_options,
+)
 from palmette.cli.reading.hierarchy_models import NAMES, choose_model
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import infer_hierarchies, note, progress
 from palmette.cli.telling.files import Files
+from palmette.cli.telling.resampled import resampling
 from palmette.cli.telling.sampled import SampledAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
@@ -36,6 +44,7 @@ _dimension = click.option(
 @click.option("--coverage", is_flag=True, help="Sparse trellis: estimate the share of the posterior that it misses.")
 @answer_options
 @draws_option("Exact draws")
+@bootstrap_options
 @output_options("newick", "table", "nexus", "plot", "report")
 def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> None:
     """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
@@ -66,6 +75,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     palmette hierarchies worlds.csv --class kind --model sum-of-squares --perplexity 20
     palmette hierarchies languages.csv --precomputed similarity --class family --beta 4 --report languages.html
     palmette hierarchies worlds.csv --class kind --newick best.nwk --table clusters.csv --plot tree.png --json
+    palmette hierarchies worlds.csv --class kind --bootstrap 20 --quiet --table clusters.csv --plot tree.png
     """
     check_answers(options)
     files = Files.of(options, file)
@@ -74,6 +84,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     chosen = choose_model(problem, model, beta, options)
     posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
     words, facts = chosen.described(posterior)
+    resample = resampling(problem, chosen, posterior, options)
     extra: dict[str, Any] = {"model": facts}
     if isinstance(posterior, pal.sampling.SampledPosterior):
         if options["coverage"]:
@@ -83,7 +94,8 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
             estimated = pal.evidence.compare_found(posterior)
             extra["structure"] = _told(estimated)
             told.insert(0, str(estimated))
-        SampledAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, told)
+        answers = SampledAnswers(posterior, problem.leaves, files, options, resample)
+        answers.tell("hierarchies", file, as_json, extra, told)
         return
     if not (posterior.is_exact or options["coverage"]):
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
@@ -92,7 +104,8 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     compared = None if chosen.is_cost else pal.evidence.compare_found(posterior)
     extra["structure"] = compared and _told(compared)
     lines = _lines(problem, posterior, words, missed, compared)
-    HierarchyAnswers(posterior, problem.leaves, files, options).tell("hierarchies", file, as_json, extra, lines)
+    exact = HierarchyAnswers(posterior, problem.leaves, files, options, resample)
+    exact.tell("hierarchies", file, as_json, extra, lines)
 
 
 def _told(compared: pal.evidence.Comparison) -> dict[str, Any]:

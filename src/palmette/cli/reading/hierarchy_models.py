@@ -12,7 +12,7 @@ import palmette as pal
 from palmette.array_types import Floats
 from palmette.cli.reading.problem import Problem
 
-__all__ = ["NAMES", "ChosenModel", "choose_model"]
+__all__ = ["NAMES", "ChosenModel", "choose_model", "make_model"]
 
 NAMES = {
     "contrasts": "contrasts of points",
@@ -70,6 +70,11 @@ def choose_model(problem: Problem, name: str | None, beta: float, options: dict[
         _refuse_similarities(name)
     if name != "contrasts" and options["dimension"] is not None:
         raise click.UsageError(f"--dimension is for --model contrasts, not for {name}")
+    return make_model(problem, name, beta, options)
+
+
+def make_model(problem: Problem, name: str, beta: float, options: dict[str, Any]) -> ChosenModel:
+    """The model of this name of the numbers of a problem, which may be drawn from those of a file."""
     labels = problem.labels
     if name == "contrasts":
         return _contrasts(problem, options["dimension"])

@@ -1,7 +1,7 @@
 """A posterior over hierarchies or partitions, told to a person, to a program and to files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from palmette.cli.options import NEXUS_DRAWS
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.telling import results, summary
 from palmette.cli.telling.files import Files, with_support
+from palmette.cli.telling.resampled import Figures, Resampled
 
 __all__ = ["Answers", "HierarchyAnswers", "PartitionAnswers", "check_answers"]
 
@@ -35,6 +36,7 @@ class Answers(ABC):
     leaves: Leaves
     files: Files
     options: dict[str, Any]  # best, draws, seed, min_probability, threshold
+    resample: Callable[[Iterable[Sequence[str]]], Resampled] | None = None  # bootstrap support, if it is wanted
 
     things: ClassVar[str | None] = None  # what the title of the report calls them, if not as the command
     best_title: ClassVar[str]
@@ -56,13 +58,23 @@ class Answers(ABC):
         """The table of clusters."""
         return self.posterior.cluster_probabilities(self.options["min_probability"])
 
+    @cached_property
+    def resampled(self) -> Resampled | None:
+        """The bootstrap support of the clusters that are listed, and of those of the best."""
+        if self.resample is None:
+            return None
+        best = self.best[0][0]
+        inner = [cluster for cluster in best.clusters() if 1 < len(cluster) < best.n_leaves]
+        named = [[best.labels[leaf] for leaf in sorted(cluster)] for cluster in inner]
+        return self.resample([*(row.members for row in self.clusters), *named])
+
     def draws(self, default: int = 0) -> Any:
         """As many as were asked for."""
         wanted = self.options["draws"]
         return self.posterior.sample(default if wanted is None else wanted, rng=self.options["seed"])
 
     def _write(self, command: str) -> None:
-        self.files.write_table(self.columns, self.clusters)
+        self._write_table()
         self._write_own(self.files)
         if self.files.report is not None:
             pal.report.write(
@@ -74,7 +86,15 @@ class Answers(ABC):
                 command=str(click.get_current_context().meta.get(COMMAND_LINE, "palmette")),
                 data=self.leaves.table.raw,
                 min_probability=self.options["min_probability"],
+                bootstrap=None if self.resampled is None else self.resampled.rows,
             )
+
+    def _write_table(self) -> None:
+        if (found := self.resampled) is None:
+            self.files.write_table(self.columns, self.clusters)
+        elif self.files.table is not None:
+            rows = [(*row, *found.of(row.members)) for row in self.clusters]
+            self.files.write_table((*self.columns, *Figures._fields), rows)
 
     def tell(self, command: str, file: str, as_json: bool, extra: dict[str, Any], lines: Iterable[str]) -> None:
         """All files that are wanted; on stdout the JSON, with `extra` in it, or the summary, after these lines."""
@@ -89,12 +109,15 @@ class Answers(ABC):
         result = {**head, **self._numbers(), **extra, "seed": self.options["seed"], **self._own_numbers()}
         result |= {"best": results.ranked(self.best), "consensus": consensus}
         result |= {"clusters": self._listed(), **self._own_shares()}
+        if (found := self.resampled) is not None:
+            result["bootstrap"] = found.facts
+            result["clusters"] = [{**row, **found.of(row["members"])._asdict()} for row in result["clusters"]]
         if self.options["draws"]:
             result["draws"] = results.ranked(self._drawn())
         results.echo(result)
 
     def _say(self, lines: Iterable[str]) -> None:
-        summary.facts(*lines)
+        summary.facts(*lines, *([] if self.resampled is None else [str(self.resampled)]))
         best = self.best[0][0]
         self._say_one(f"{self.best_title}; numbers are the probabilities of clusters", best)
         self._say_consensus(self.consensus != best)
@@ -111,7 +134,7 @@ class Answers(ABC):
         return results.clusters_of(self.clusters)
 
     def _say_clusters(self, title: str) -> None:
-        summary.say_clusters(title, self.clusters)
+        summary.say_clusters(title, self.clusters, self.resampled)
 
     def _numbers(self) -> dict[str, Any]:
         return results.numbers(self.posterior)
@@ -165,7 +188,8 @@ class HierarchyAnswers(Answers):
         files.write_plot(lambda: self._plotted(best))
 
     def _plotted(self, best: pal.Hierarchy) -> Any:
-        return pal.plot.dendrogram(best, classes=self.leaves.classes)
+        rows = None if self.resampled is None else self.resampled.rows
+        return pal.plot.dendrogram(best, classes=self.leaves.classes, bootstrap=rows)
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_hierarchy(title, found, self.leaves.classes)

@@ -41,7 +41,7 @@ class EstimatedAnswers(Answers):
         return ((found, None) for found in self.draws())
 
     def _say_clusters(self, title: str) -> None:
-        summary.say_clusters(f"{title}; ± one standard error", self.clusters)
+        summary.say_clusters(f"{title}; ± one standard error", self.clusters, self.resampled)
         if (doubt := self._doubt()) is not None:
             summary.facts("", doubt)
 

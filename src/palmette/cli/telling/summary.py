@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import palmette as pal
+from palmette.cli.telling.resampled import Resampled
 from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 
 __all__ = [
@@ -75,13 +76,15 @@ def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] |
     click.echo(dendrogram(hierarchy, support, classes=classes, width=_width()))
 
 
-def say_clusters(title: str, rows: Sequence[Any]) -> None:
-    """The most probable clusters, with bars."""
+def say_clusters(title: str, rows: Sequence[Any], resampled: Resampled | None = None) -> None:
+    """The most probable clusters, with bars, and with bootstrap support if there is any."""
     click.echo(f"\n{title}")
     for row in rows[:_SHOWN]:
         error = _error(row)
-        members = cluster_text(row.members, _width() - 30 - len(error))
-        click.echo(f"  {row.probability:.3f}{error}  {bar(row.probability)}  {members}")
+        found = None if resampled is None else resampled.of(row.members)
+        figures = "" if found is None else f"  AU {found.au:.2f}  BP {found.bp:.2f}"
+        members = cluster_text(row.members, _width() - 30 - len(error) - len(figures))
+        click.echo(f"  {row.probability:.3f}{error}  {bar(row.probability)}{figures}  {members}")
     if len(rows) > _SHOWN:
         click.echo(f"  … and {len(rows) - _SHOWN:,} more (--table writes all of them)")
     if not rows:
