@@ -184,7 +184,9 @@ def slow_best_length(log_z: Any, s0: float, rate: float) -> tuple[float, float]:
     return float(found.x), -float(found.fun)
 
 
-def slow_greedy(x: np.ndarray, process: Any, rule: str) -> tuple[list[tuple[int, int]], list[float]]:
+def slow_greedy(
+    x: np.ndarray, process: Any, rule: str, by_log_z: bool = True
+) -> tuple[list[tuple[int, int]], list[float]]:
     """(children, ages): every pair looked at anew for every event; lineages are sorted by their lowest leaf."""
     n = len(x)
     lineages = [Lineage(i, i, 0.0, process.leaf(row)) for i, row in enumerate(x)]
@@ -195,8 +197,8 @@ def slow_greedy(x: np.ndarray, process: Any, rule: str) -> tuple[list[tuple[int,
         m = len(lineages)
         options = []
         for a, b in itertools.combinations(sorted(lineages, key=lambda one: one.lowest), 2):
-            rank, age = _next_event(process, rule, a, b, last, m * (m - 1) / 2)
-            options.append((rank, age, a, b))
+            rank, density, age = _next_event(process, rule, a, b, last, m * (m - 1) / 2)
+            options.append(((rank, -density if by_log_z else 0.0), age, a, b))
         _, age, a, b = min(options, key=lambda option: option[0])  # of equal ones the first
         last = max(last, age)
         columns = process.join(a.columns, last - a.age, b.columns, last - b.age)
@@ -207,19 +209,23 @@ def slow_greedy(x: np.ndarray, process: Any, rule: str) -> tuple[list[tuple[int,
     return children, ages
 
 
-def _next_event(process: Any, rule: str, a: Lineage, b: Lineage, last: float, rate: float) -> tuple[float, float]:
-    # (rank, age): the lowest rank goes first.
+def _next_event(
+    process: Any, rule: str, a: Lineage, b: Lineage, last: float, rate: float
+) -> tuple[float, float, float]:
+    # (rank, log Z, age): the lowest rank goes first.
     if not any(p is not None and q is not None for p, q in zip(a.columns, b.columns, strict=True)):
-        return np.inf, last + 1 / rate
+        return np.inf, 0.0, last + 1 / rate
 
     def log_z(s: np.ndarray) -> np.ndarray:
         return process.log_z(a.columns, b.columns, s)
 
     if rule == "rate1":
         s, _ = slow_best_length(log_z, abs(a.age - b.age), 1.0)
-        age = (s + a.age + b.age) / 2
-        return age, age
+        age = max(a.age, b.age) + (s - abs(a.age - b.age)) / 2
+        return age, float(log_z(np.asarray(s))), age
     s0 = 2 * last - a.age - b.age
     s, value = slow_best_length(log_z, s0, rate)
     delta = (s - s0) / 2
-    return (-value if rule == "max-prob" else delta), last + delta
+    if rule == "max-prob":
+        return -value, 0.0, last + delta
+    return delta, float(log_z(np.asarray(s))), last + delta

@@ -3,6 +3,11 @@
 ``jets``: logs to 1e-8; trees are nested leaf numbers. ``ladder``: Dasgupta's cost on a ladder of 2 × 4 vertices, four
 rungs of weight 1.01, six rails of weight 1, β = 1; greedy is single and complete linkage.
 
+``cluster_trellis``: five of the ten jets of nine particles that SebastianMacaluso/ClusterTrellis publishes in
+data/truth_9.pkl (λ = λ_root = 1.5, root mass 30, t_cut 16), and what its own code found for them: log Z, the MAP and
+the number of hierarchies of experiments/TrellisExactTruth_9_10_jets.pkl, logs to 1e-9; the greedy and the beam search
+of data/TruthBSGD_9.pkl; the truth's own log likelihood, from a simulator in single precision.
+
 ``coalescent``: logs to 1e-9, best durations to 1e-7. Merge k (from the most recent event to the oldest) makes node
 n + k: [left, right, t] at time t ≤ 0. Missing entries are null (Brownian motion) or −1 (sites).
 

@@ -19,9 +19,8 @@ import palmette as pal
 from palmette.plot._axes import INK, ORANGE, frame
 
 
-def law_and_draws(jet: pal.jets.Jet, law: dict[str, float], size: int, seed: int) -> tuple[Floats, Floats, Floats]:
+def law_and_draws(posterior: pal.HierarchyPosterior, size: int, seed: int) -> tuple[Floats, Floats, Floats]:
     """Log likelihoods of all possible histories, their probabilities, and how often each of them was drawn."""
-    posterior = pal.HierarchyPosterior(pal.models.Ginkgo(jet.momenta, **law))
     every = posterior.best(posterior.count)
     counts = dict(posterior.sample(size, rng=seed).counts())
     log_potentials = np.array([posterior.log_potential(hierarchy) for hierarchy, _ in every])
@@ -70,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.draws < 1 or given.bins < 1:
         command.error("--draws and --bins must be at least 1")
     jets = pal.simulate.ginkgo(1, min_leaves=5, max_leaves=5, rng=given.seed)
-    law = {"rate": jets.rate, "t_cut": jets.t_cut}
-    log_potentials, probabilities, drawn = law_and_draws(jets[0], law, given.draws, given.seed)
-    truth = pal.models.Ginkgo(jets[0].momenta, **law).log_potential(jets[0].hierarchy)
+    posterior = pal.HierarchyPosterior(pal.models.Ginkgo(jets[0].momenta, jets.rate, jets.t_cut))
+    log_potentials, probabilities, drawn = law_and_draws(posterior, given.draws, given.seed)
+    truth = posterior.log_potential(jets[0].hierarchy)
     common.save(draw(log_potentials, probabilities, drawn, truth, given.bins), given.out / "figure6.png")
     statistic, freedom = chi_squared(probabilities, drawn)
     likelier = probabilities[log_potentials > truth + common.TIED].sum()

@@ -12,6 +12,7 @@ __all__ = [
     "branch_values",
     "check_beta",
     "check_choice",
+    "check_distribution",
     "check_finite_total",
     "check_integer",
     "check_matrix",
@@ -111,6 +112,25 @@ def check_choice(name: str, given: object, choices: Iterable[object], otherwise:
     accepted = tuple(choices)
     if not any(isinstance(given, type(choice)) and given == choice for choice in accepted):  # arrays compare otherwise
         raise ValueError(f"{name} is {given!r}; give one of {', '.join(map(repr, accepted))}{otherwise}")
+
+
+def check_distribution(values: ArrayLike, name: str) -> Floats:
+    """Probabilities that add up to 1, as a vector.
+
+    >>> check_distribution([0.25, 0.75], "q")
+    array([0.25, 0.75])
+    """
+    try:
+        q = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a vector of probabilities, not {values!r}") from None
+    if q.ndim != 1 or q.size == 0:
+        raise ValueError(f"{name} has shape {q.shape}; give a vector of probabilities")
+    if not (q >= 0).all() or not abs(q.sum() - 1.0) <= 1e-9:
+        raise ValueError(
+            f"{name} is {q.tolist()}; probabilities are at least 0 and add up to 1 (these to {q.sum():.12g})"
+        )
+    return np.asarray(q / q.sum())
 
 
 def check_seconds(seconds: float | None) -> float:

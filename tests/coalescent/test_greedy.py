@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from palmette.coalescent import Brownian, FoundHistory, Gaussian, IndependentSites, Process, greedy, log_joint
 
 RULES: list[Any] = ["rate1", "max-prob", "min-duration"]
+TIES: Any = st.sampled_from(["log-z", "order"])
 FULL = [[1.2, 0.5, 0.1], [0.5, 0.8, -0.2], [0.1, -0.2, 2.0]]
 GOLDEN = read("coalescent")
 
@@ -39,29 +40,31 @@ def test_golden_greedy_histories(case: dict[str, Any]) -> None:
     assert found.n_evaluations == 49
 
 
-def agrees(x: np.ndarray, process: Process, slow: Any, rule: Any) -> None:
-    found = greedy(x, process, rule)
-    children, ages = slow_greedy(x, slow, rule)
+def agrees(x: np.ndarray, process: Process, slow: Any, rule: Any, ties: Any) -> None:
+    found = greedy(x, process, rule, ties=ties)
+    # Densities of pairs that share different columns have different units, and break no ties.
+    has_units = isinstance(process, Brownian) and bool(np.isnan(x).any())
+    children, ages = slow_greedy(x, slow, rule, ties == "log-z" and not has_units)
     assert [set(pair) for pair in found.hierarchy.children.tolist()] == [set(pair) for pair in children]
     assert found.hierarchy.heights[len(x) :] == pytest.approx(ages, rel=1e-5, abs=1e-7)
     assert found.n_evaluations == (len(x) - 1) ** 2
     assert found.log_joint == pytest.approx(log_joint(x, found.hierarchy, process), abs=1e-9)
 
 
-@given(st.integers(2, 7), st.sampled_from(RULES), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
+@given(st.integers(2, 7), st.sampled_from(RULES), TIES, st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
 @settings(max_examples=45)
 def test_brownian_histories_are_those_of_the_slow_search(
-    n: int, rule: Any, share: float, noisy: bool, seed: int
+    n: int, rule: Any, ties: Any, share: float, noisy: bool, seed: int
 ) -> None:
     x, rate, noise = evolved(n, 3, seed), np.array([0.5, 1.0, 2.0]), 0.05 if noisy else 0.0
     x[np.random.default_rng(seed).random(x.shape) < share] = np.nan
-    agrees(x, Brownian(rate, leaf_variance=noise), SlowBrownian(rate, noise), rule)
+    agrees(x, Brownian(rate, leaf_variance=noise), SlowBrownian(rate, noise), rule, ties)
 
 
-@given(st.integers(2, 7), st.sampled_from(RULES), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
+@given(st.integers(2, 7), st.sampled_from(RULES), TIES, st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
 @settings(max_examples=45)
 def test_histories_of_sites_are_those_of_the_slow_search(
-    n: int, rule: Any, share: float, common: bool, seed: int
+    n: int, rule: Any, ties: Any, share: float, common: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     # Uneven probabilities, so that no two pairs tie but by being the same.
@@ -69,7 +72,7 @@ def test_histories_of_sites_are_those_of_the_slow_search(
     x = rng.integers(0, 3, size=(n, 6))
     x[rng.random(x.shape) < share] = -1
     rates = np.full(6, 0.6) if common else 0.2 + rng.random(6)
-    agrees(x, IndependentSites(0.6 if common else rates, equilibrium), SlowSites(rates, equilibrium), rule)
+    agrees(x, IndependentSites(0.6 if common else rates, equilibrium), SlowSites(rates, equilibrium), rule, ties)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -154,6 +157,34 @@ def test_of_equal_pairs_the_lowest_leaves_come_first() -> None:
     assert square.hierarchy.children[0].tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("rule", ["rate1", "min-duration"])
+def test_of_pairs_that_would_meet_at_once_those_with_most_in_common_do(rule: Any) -> None:
+    # The first two rows agree on all that both know, one column; the last two do so on two.
+    codes = np.array([[0, -1, -1], [0, -1, -1], [-1, 1, 2], [-1, 1, 2]])
+    process = IndependentSites(0.5, [[0.5, 0.5], [0.5, 0.5], [0.3, 0.3, 0.4]])
+    found, by_order = (greedy(codes, process, rule, ties=ties).hierarchy for ties in ("log-z", "order"))
+    assert found.children[:2].tolist() == [[2, 3], [0, 1]]
+    assert by_order.children[:2].tolist() == [[0, 1], [2, 3]]
+    assert (found.heights[4:6] == 0).all()
+
+
+def test_breaking_ties_by_log_z_raises_the_log_joint_where_little_is_known() -> None:
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 4, size=(60, 30))
+    codes[30:] = np.where(rng.random((30, 30)) < 0.2, codes[30:], codes[:30])
+    codes[rng.random(codes.shape) < 0.7] = -1
+    first, by_order = (greedy(codes, IndependentSites(0.5), ties=ties).log_joint for ties in ("log-z", "order"))
+    assert first > by_order + 10
+
+
+def test_units_of_real_rows_with_missing_entries_do_not_matter() -> None:
+    x = evolved(9, 4, 2)
+    x[np.random.default_rng(2).random(x.shape) < 0.4] = np.nan
+    small, large = (greedy(k * x, Brownian(k * k, leaf_variance=0.5)).hierarchy for k in (1e-3, 1e3))
+    assert small == large
+    assert (small.heights[9:] == 0).sum() > 1
+
+
 def test_rate1_never_clamps_on_data_from_the_model() -> None:
     for seed in range(5):
         found = greedy(evolved(60, 8, seed), Brownian())
@@ -178,5 +209,7 @@ def test_labels_are_those_given() -> None:
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="give one of 'rate1', 'max-prob', 'min-duration'"):
         greedy([[0.0], [1.0]], Brownian(), "rate2")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="give one of 'log-z', 'order'"):
+        greedy([[0.0], [1.0]], Brownian(), ties="row")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="labels"):
         greedy([[0.0], [1.0]], Brownian(), labels=["a"])

@@ -23,6 +23,9 @@ MODULES = (
     "figure8",
     "figure8_grown",
     "histories",
+    "plane_figure4",
+    "plane_jets",
+    "plane_table1",
     "samples",
     "sparse_jets",
     "sparse_jets_figures",
@@ -277,7 +280,8 @@ def test_the_likeliest_histories_of_many_jets(load, tmp_path, capsys):
     text, files = call(load("table1"), tmp_path / "out", capsys, "--jets", 300)
     assert files == {"figure5.png", "table1.txt"}
     rows = [line.split() for line in text.splitlines() if line.startswith(("  MAP -", "  beam -"))]
-    means = {" ".join(row[:3]): float(row[3]) for row in rows}
+    means, literal = ({" ".join(row[:3]): float(row[3]) for row in half} for half in (rows[:3], rows[3:]))
+    assert literal["MAP - beam"] < 0.05 < literal["MAP - greedy"] < 1.0
     printed = {"MAP - beam": 0.4, "MAP - greedy": 1.5, "beam - greedy": 1.1}
     assert means.keys() == printed.keys()
     assert all(abs(means[name] - mean) < 0.3 for name, mean in printed.items())
@@ -294,6 +298,50 @@ def test_draws_of_one_history_follow_the_exact_law(load, tmp_path, capsys):
     probabilities = np.full(10, 0.1)
     assert figure6.chi_squared(probabilities, np.full(10, 100.0)) == (0.0, 9)
     assert figure6.chi_squared(probabilities, np.r_[1000.0, np.zeros(9)])[0] == pytest.approx(9000.0)
+
+
+# Jets in a plane, the version of 2020.
+
+
+def test_sums_over_trees_in_a_plane_are_those_of_all_histories(load):
+    plane = load("plane_jets")
+    law = plane.Law()
+    uniform = pal.HierarchyPosterior(pal.models.Uniform(6))
+    every = [hierarchy for hierarchy, _ in uniform.best(uniform.count)]
+    for jet in plane.simulate(4, law, 6, 6, np.random.default_rng(1)):
+        values = np.array([plane.log_likelihood(jet.momenta, hierarchy, law) for hierarchy in every])
+        found = plane.exact(jet.momenta, law)
+        assert found.log_partition == pytest.approx(np.logaddexp.reduce(values), abs=1e-9)
+        assert found.best == pytest.approx(values.max(), abs=1e-9)
+        assert plane.log_likelihood(jet.momenta, found.hierarchy, law) == pytest.approx(found.best, abs=1e-9)
+        # A beam that is never full leaves nothing out.
+        assert plane.beam(jet.momenta, law, 10**6) == pytest.approx(found.best, abs=1e-9)
+
+
+def test_the_trellis_of_best_parts_is_a_posterior_and_its_map_a_history(load):
+    plane = load("plane_jets")
+    law = plane.Law()
+    for jet in plane.simulate(5, law, 5, 8, np.random.default_rng(2)):
+        found, model = plane.by_best_parts(jet.momenta, law)
+        posterior = pal.HierarchyPosterior(model)
+        assert posterior.log_partition == pytest.approx(found.log_partition, abs=1e-9)
+        assert posterior.log_potential(posterior.map()) == pytest.approx(found.best, abs=1e-9)
+        # The parts of its MAP are the best parts, so its log likelihood is the law's own.
+        assert plane.log_likelihood(jet.momenta, found.hierarchy, law) == pytest.approx(found.best, abs=1e-9)
+        assert plane.exact(jet.momenta, law).best >= found.best - 1e-9
+        assert plane.beam(jet.momenta, law, 20) >= plane.beam(jet.momenta, law, 1)
+
+
+def test_the_table_of_2020_and_its_draws(load, tmp_path, capsys):
+    out = tmp_path / "out"
+    text, files = call(load("plane_table1"), out, capsys, "--jets", 60)
+    assert files == {"plane_figure3.png", "plane_table1.txt"}
+    gaps = {line[:20].strip(): float(line.split()[3]) for line in text.splitlines() if line.startswith("  trellis - ")}
+    assert gaps["trellis - beam"] == pytest.approx(2.7, abs=1.0)
+    assert gaps["trellis - greedy"] == pytest.approx(5.9, abs=2.0)
+    text, files = call(load("plane_figure4"), out, capsys, "--draws", 2000, "--jets", 2)
+    assert {"plane_figure4.png", "plane_figure4.txt"} <= files
+    assert "of 105" in text
 
 
 def test_probabilities_of_the_simulator_are_calibrated_and_others_are_not(load):

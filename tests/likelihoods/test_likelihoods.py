@@ -102,11 +102,10 @@ def beta_bernoulli(x: Any, a: float, b: float) -> float:
     return float(stats.betabinom.logpmf(ones, n, a, b)) - math.log(math.comb(n, ones)) if n else 0.0
 
 
-def dirichlet_categorical(x: Any, concentration: float, n_categories: int) -> float:
-    counts = [sum(v == k for v in x) for k in range(n_categories)]
+def dirichlet_categorical(x: Any, alpha: Any) -> float:
+    counts = [sum(v == k for v in x) for k in range(len(alpha))]
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(c + 1) for c in counts)
-    law = stats.dirichlet_multinomial([concentration] * n_categories, sum(counts))
-    return float(law.logpmf(counts)) - orders
+    return float(stats.dirichlet_multinomial(alpha, sum(counts)).logpmf(counts)) - orders
 
 
 # Likelihoods with data that they take.
@@ -191,8 +190,23 @@ def test_dirichlet_categorical_is_a_dirichlet_multinomial_in_one_order(case: Any
     likelihood, x = case
     d = x.shape[1]
     alpha, k = spread(likelihood.concentration, d), spread(likelihood.n_categories, d).astype(int)
-    expected = sum(dirichlet_categorical(x[:, j], alpha[j], k[j]) for j in range(d))
+    expected = sum(dirichlet_categorical(x[:, j], [alpha[j]] * k[j]) for j in range(d))
     assert close(likelihood.log_marginal_likelihood(x), expected)
+
+
+@given(cases([DirichletCategorical]), st.randoms(use_true_random=False))
+def test_a_base_measure_gives_every_category_its_own_concentration(case: Any, random: Any) -> None:
+    likelihood, x = case
+    d = x.shape[1]
+    weights = [[random.random() + 0.01 for _ in range(random.randint(3, 5))] for _ in range(d)]
+    base = [[w / sum(row) for w in row] for row in weights]
+    total = spread(likelihood.concentration, d)
+    own = DirichletCategorical(likelihood.concentration, base=base)
+    expected = sum(dirichlet_categorical(x[:, j], total[j] * np.array(base[j])) for j in range(d))
+    assert close(own.log_marginal_likelihood(x), expected)
+    # A flat base is the symmetric prior with its concentration shared out.
+    flat = DirichletCategorical([3 * total[j] for j in range(d)], base=[[1 / 3] * 3] * d)
+    assert close(flat.log_marginal_likelihood(x), DirichletCategorical(list(total), 3).log_marginal_likelihood(x))
 
 
 @given(cases(), st.randoms(use_true_random=False))
@@ -214,7 +228,8 @@ def test_missing_entries_are_the_same_as_leaving_them_out_column_by_column(case:
     for j in range(d):
         names = likelihood.__dataclass_fields__
         dtype = {name: int if name == "n_categories" else float for name in names}
-        own = type(likelihood)(*(dtype[name](spread(getattr(likelihood, name), d)[j]) for name in names))
+        kept = [name for name in names if getattr(likelihood, name) is not None]
+        own = type(likelihood)(**{name: dtype[name](spread(getattr(likelihood, name), d)[j]) for name in kept})
         column = x[~np.isnan(x[:, j]), j]
         total += own.log_marginal_likelihood(column[:, None])
     assert close(likelihood.log_marginal_likelihood(x), total)

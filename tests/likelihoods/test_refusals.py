@@ -33,6 +33,10 @@ REFUSED_PARAMETERS = [
     (lambda: DirichletCategorical(1.0, 0), ValueError, "n_categories is 0; a column has at least one category"),
     (lambda: DirichletCategorical(1.0, 2.0), TypeError, "n_categories must hold integers"),  # type: ignore[arg-type]
     (lambda: DirichletCategorical(1.0, [[2]]), ValueError, r"n_categories has shape \(1, 1\)"),  # type: ignore
+    (lambda: DirichletCategorical(base=[[0.5, 0.6]]), ValueError, r"base of column 0 is \[0.5, 0.6\]; .* add up to 1"),
+    (lambda: DirichletCategorical(base=[[0.5, 0.5], "q"]), TypeError, "base of column 1 must be a vector"),
+    (lambda: DirichletCategorical(base=[0.5, 0.5]), ValueError, r"base of column 0 has shape \(\)"),  # type: ignore
+    (lambda: DirichletCategorical(1.0, 2, [[0.5, 0.5]]), ValueError, "base and n_categories are both given"),
     (lambda: NormalInverseWishart(pseudo_count=[1.0, 2.0]), TypeError, "pseudo_count must be one number"),  # type: ignore
     (
         lambda: NormalInverseWishart(degrees_of_freedom=-3.0),
@@ -73,6 +77,9 @@ REFUSED_DATA = [
     (DirichletCategorical(), [[0, 1], [-1, 0]], "points holds -1 at row 1, column 0; DirichletCategorical takes codes"),
     (DirichletCategorical(), [[0.5]], "points holds 0.5 at row 0, column 0"),
     (DirichletCategorical(1.0, (2, 3)), [[0, 1], [1, 3]], "category 3 at row 1, column 1, but n_categories is 3 there"),
+    (DirichletCategorical(base=[[0.5, 0.5]]), [[0], [2]], "category 2 at row 1, column 0, but base has 2 categories"),
+    (DirichletCategorical(base=[[1.0, 0.0]]), [[0], [1]], "category 1 at row 1, .* base gives it probability 0"),
+    (DirichletCategorical(base=[[1.0]]), X, "base has 1 vectors but points has 2 columns"),
     (DirichletCategorical(1.0, (2, 3)), [[0], [1]], "n_categories has 2 entries but points has 1 columns"),
 ]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import JETS, RATE, T_CUT
+from golden import JETS, RATE, T_CUT, read
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior
 from palmette.passes.hierarchies import full
 
+PUBLISHED = read("cluster_trellis")
 LIKELIHOODS = ("ordered", "symmetric", "literal")
 
 
@@ -37,6 +38,20 @@ def test_truth_and_greedy(jet):
     model = jet_model(jet, "ordered")
     assert model.log_potential(Hierarchy.from_nested(jet.truth)) == pytest.approx(jet.truth_log_potential, abs=1e-8)
     assert pal.search.greedy(model).log_potential == pytest.approx(jet.ordered.greedy_log_potential, abs=1e-8)
+
+
+@pytest.mark.parametrize("jet", PUBLISHED.jets, ids=lambda jet: str(jet["n_hierarchies"]))
+def test_the_jets_of_the_paper_and_what_its_own_code_found(jet):
+    model = pal.models.Ginkgo(jet["momenta"], PUBLISHED.rate, PUBLISHED.t_cut, likelihood="ordered")
+    post = HierarchyPosterior(model)
+    assert post.log_partition == pytest.approx(jet["log_partition"], abs=1e-9)
+    assert post.count == jet["n_hierarchies"]
+    assert post.log_potential(post.map()) == pytest.approx(jet["map_log_potential"], abs=1e-9)
+    assert pal.search.greedy(model).log_potential == pytest.approx(jet["greedy_log_potential"], abs=1e-9)
+    # Its beam takes hierarchies of the same log likelihood for one, and drops all but one of them.
+    assert pal.search.beam(model).log_potential >= jet["beam_log_potential"] - 1e-9
+    truth = Hierarchy.from_nested(jet["truth"])
+    assert model.log_potential(truth) == pytest.approx(jet["truth_log_potential"], abs=1e-5)
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)

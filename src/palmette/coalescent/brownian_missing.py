@@ -27,6 +27,8 @@ _LOG_2_PI = math.log(2 * math.pi)
 class ByColumn(Process):
     """Diagonal Λ, whitened: the message is (v_1 …, ŷ_1 …), v = inf where nothing is known; theta (D, root?, κ, μ)."""
 
+    has_units = True
+
     @staticmethod
     def messages(white: Floats, theta: Floats, leaf_variance: float, log_constant: float) -> Prepared:
         """The messages of whitened data with NaN where missing."""

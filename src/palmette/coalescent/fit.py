@@ -17,7 +17,7 @@ from palmette.checks import check_integer, check_points
 from palmette.coalescent.brownian import Brownian
 from palmette.coalescent.estimate_brownian import estimate_rate, estimate_scale, sample_covariance
 from palmette.coalescent.estimate_sites import estimate_sites
-from palmette.coalescent.greedy import FoundHistory, Rule, greedy
+from palmette.coalescent.greedy import FoundHistory, Rule, Ties, greedy
 from palmette.coalescent.priors import Gamma, InverseGamma, InverseWishart
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
@@ -38,13 +38,15 @@ def fit(
     prior: InverseWishart | InverseGamma | Gamma | None = None,
     labels: Sequence[str] | None = None,
     progress: bool | None = None,
+    ties: Ties = "log-z",
 ) -> tuple[Any, FoundHistory]:
     """(process, found): a greedy history and the parameters for it, in turns, and at last the history for these.
 
     The shape of Λ, or the ratios of the rates of sites, and the equilibria come from the histories, the scale does not:
     see the top of this module. `scale` for `Brownian` motion: "moments" sets the trace of Λ to that of the
     `sample_covariance`; "em" starts there and takes a step of `estimate_scale` in each round; None keeps the trace. A
-    process with one number for Λ has no shape. The mean rate of `IndependentSites` is always kept.
+    process with one number for Λ has no shape. The mean rate of `IndependentSites` is always kept. `rule` and
+    `ties` as in `greedy`.
 
     >>> process, found = fit([[0.0, 1.0], [0.5, 5.0], [3.0, -6.0], [2.0, 1.0]], Brownian([1.0, 1.0]))
     >>> process.rate.round(3), found.hierarchy
@@ -64,9 +66,9 @@ def fit(
         raise TypeError(f"expected Brownian motion or IndependentSites, not {process!r}")
     step: Any = _next_sites if isinstance(process, IndependentSites) else _next_brownian
     for _ in range(rounds):
-        found = greedy(points, process, rule, labels, progress)
+        found = greedy(points, process, rule, labels, progress, ties=ties)
         process = step(points, found.hierarchy, process, prior, scale)
-    return process, greedy(points, process, rule, labels, progress)
+    return process, greedy(points, process, rule, labels, progress, ties=ties)
 
 
 def _next_brownian(points: Floats, hierarchy: Hierarchy, process: Any, prior: Any, scale: Scale | None) -> Brownian:

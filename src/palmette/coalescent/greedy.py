@@ -24,9 +24,10 @@ from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.progress import Progress
 
-__all__ = ["FoundHistory", "Rule", "greedy"]
+__all__ = ["FoundHistory", "Rule", "Ties", "greedy"]
 
 Rule = Literal["rate1", "max-prob", "min-duration"]
+Ties = Literal["log-z", "order"]
 
 meet = log_z = join = best_length = cast(Any, None)  # a process's, put in by `specialise`
 
@@ -55,6 +56,8 @@ def greedy(
     rule: Rule = "rate1",
     labels: Sequence[str] | None = None,
     progress: bool | None = None,
+    *,
+    ties: Ties = "log-z",
 ) -> FoundHistory:
     """A history that is good, not proved best: each event is the best next one, by one of three rules.
 
@@ -65,17 +68,21 @@ def greedy(
     - "max-prob": the one with the largest maximum of F, c = m(m − 1)/2 with m lineages left. O(n³).
     - "min-duration": the one whose maximum of F, with the same c, has the smallest δ. O(n³).
 
-    They meet at that maximum, or at the time of the last event if it has passed. Of equal pairs the one with the lowest
-    leaf comes first, then the one whose other lineage has the lowest leaf.
+    They meet at that maximum, or at the time of the last event if it has passed. With `ties` "log-z", the pair with the
+    larger log Z there goes first among those of equal time, so that of pairs that would all meet at once those do that
+    have most in common; on discrete data most events are such ties. With "order", and of pairs that are equal in that
+    too, it is the one with the lowest leaf, then the one whose other lineage has the lowest leaf: by the order of rows.
 
     Rows that are identical meet first, at age 0. For Brownian motion without leaf variance the density there is
     infinite, and so is `log_joint`. Pairs that know nothing in common (missing entries) meet after all others,
     whatever the rule, and at the prior's mean duration 1/c: the data say nothing on them.
 
     "max-prob" compares densities (of real-valued data, in units of the rate), so where entries are missing, pairs that
-    share different numbers of columns are hardly comparable: prefer another rule there.
+    share different numbers of columns are hardly comparable: prefer another rule there. For the same reason ties among
+    real-valued rows with missing entries are always broken by order.
 
-    Memory is n²/2 numbers for "rate1", and n²/2 meetings for the others. `progress` as in `palmette.progress`.
+    Memory is n² numbers for "rate1", half of that by order, and n²/2 meetings for the others. `progress` as in
+    `palmette.progress`.
 
     >>> import palmette.coalescent as coalescent
     >>> found = greedy([[0.0], [0.1], [2.0]], coalescent.Brownian())
@@ -85,9 +92,11 @@ def greedy(
     array([0.      , 0.      , 0.      , 0.004951, 0.757779])
     """
     check_choice("rule", rule, get_args(Rule))
+    check_choice("ties", ties, get_args(Ties))
     prepared = process.prepare(x)
     names = check_labels(labels, prepared.n_leaves)
-    lineages = _Clocks(prepared) if rule == "rate1" else _Meetings(prepared, rule)
+    by_log_z = ties == "log-z" and not prepared.kind.has_units
+    lineages = _Clocks(prepared, by_log_z) if rule == "rate1" else _Meetings(prepared, rule, by_log_z)
     bar = Progress("greedy history", max((prepared.n_leaves - 1) ** 2, 1), progress)
     try:
         children, ages = _agglomerate(lineages, bar)
@@ -158,29 +167,34 @@ def _count_clamped(children: Ints, ages: Floats) -> int:
 
 
 class _Clocks(_Lineages):
-    """One clock of rate 1 per pair: the age at which it would meet, computed once; a slot knows its first partner."""
+    """One clock of rate 1 per pair: the age at which it would meet, computed once; a slot knows its first partner.
 
-    def __init__(self, prepared: Prepared) -> None:
+    A clock is one number or two, compared in turn: the age and, to break ties, −log Z at that age.
+    """
+
+    def __init__(self, prepared: Prepared, by_log_z: bool) -> None:
         super().__init__(prepared)
-        self._table, self._row = np.empty(self.n * (self.n - 1) // 2), np.empty(self.n)
-        self._partner, self._value = np.full(self.n, -1), np.full(self.n, np.inf)
-        self._set = specialise(_set_clocks, meet=prepared.kind.meet, best_length=prepared.kind.best_length)
+        width = 2 if by_log_z else 1
+        self._table, self._row = np.empty((self.n * (self.n - 1) // 2, width)), np.empty((self.n, width))
+        self._partner, self._clock = np.full(self.n, -1), np.full((self.n, width), np.inf)
+        functions = {name: getattr(prepared.kind, name) for name in ("meet", "log_z", "best_length")}
+        self._set = specialise(_set_clocks, **functions)
 
     def _compare(self, i: int, others: Ints, gone: int) -> None:
         self._set(self.theta, i, others, self.messages, self.ages, self.n_meeting, self._row)
-        _note_change(i, gone, self.slots, self._row, self._table, self._partner, self._value)
+        _note_change(i, gone, self.slots, self._row, self._table, self._partner, self._clock)
 
     def next(self, last: float) -> tuple[int, int, float]:
-        i = int(_first_slot(self.slots, self._value))
-        return i, int(self._partner[i]), float(self._value[i])
+        i = int(_first_slot(self.slots, self._clock))
+        return i, int(self._partner[i]), float(self._clock[i, 0])
 
 
 class _Meetings(_Lineages):
     """The meeting of every pair, computed once; whom it brings together first is found anew for every event."""
 
-    def __init__(self, prepared: Prepared, rule: Rule) -> None:
+    def __init__(self, prepared: Prepared, rule: Rule, by_log_z: bool) -> None:
         super().__init__(prepared)
-        self._wants_density = rule == "max-prob"
+        self._how = rule == "max-prob", by_log_z
         self._shared = np.empty(self.n * (self.n - 1) // 2)
         self._meetings = np.empty((len(self._shared), self.n_meeting))
         self._set = specialise(_set_meetings, meet=prepared.kind.meet)
@@ -191,7 +205,7 @@ class _Meetings(_Lineages):
 
     def next(self, last: float) -> tuple[int, int, float]:
         rate = len(self.slots) * (len(self.slots) - 1) / 2
-        known = self._wants_density, self._meetings, self._shared
+        known = *self._how, self._meetings, self._shared
         i, j, age = self._choose(self.theta, self.slots, self.ages, last, rate, *known)
         return int(i), int(j), float(age)
 
@@ -210,16 +224,21 @@ def _join(theta, i, j, age, messages, ages):
 
 
 def _set_clocks(theta, i, others, messages, ages, n_meeting, row):
-    # row[s] = the best age for i and s to meet at rate 1, inf if they know nothing in common.
+    # row[s] = the best age for i and s to meet at rate 1, inf if they know nothing in common; and −log Z there.
     meeting = np.empty(n_meeting)
     for s in others:
         low, high = min(i, s), max(i, s)
-        row[s] = np.inf
+        for k in range(row.shape[1]):
+            row[s, k] = np.inf
         if meet(theta, messages[low], messages[high], meeting) > 0.0:
-            length = best_length(theta, meeting, abs(ages[low] - ages[high]), 1.0)
-            row[s] = 0.5 * (length + ages[low] + ages[high])
-            if not row[s] >= 0.0:
+            s0 = abs(ages[low] - ages[high])
+            length = best_length(theta, meeting, s0, 1.0)
+            # Exactly the age of the younger one for all who would meet at once: ties are by equality.
+            row[s, 0] = max(ages[low], ages[high]) + 0.5 * (length - s0)
+            if not row[s, 0] >= 0.0:
                 raise ValueError("best_length of the process returned NaN, or less than s0")
+            if row.shape[1] > 1:
+                row[s, 1] = -log_z(theta, meeting, length)
 
 
 def _set_meetings(theta, i, others, messages, meetings, shared):
@@ -229,9 +248,10 @@ def _set_meetings(theta, i, others, messages, meetings, shared):
         shared[k] = meet(theta, messages[low], messages[high], meetings[k])
 
 
-def _choose(theta, slots, ages, last, rate, wants_density, meetings, shared):
-    # The best next pair by its density or by its duration, and the age at which it meets.
-    best_i, best_j, best, best_age = slots[0], slots[1], -np.inf, np.inf
+def _choose(theta, slots, ages, last, rate, wants_density, by_log_z, meetings, shared):
+    # The best next pair by its density or by its duration, and the age at which it meets. A density has log Z in it, so
+    # that only durations have ties to break.
+    best_i, best_j, best, best_log_z, best_age = slots[0], slots[1], -np.inf, -np.inf, np.inf
     for a in range(slots.size - 1):
         for b in range(a + 1, slots.size):
             k = _entry(slots[a], slots[b], ages.size)
@@ -241,41 +261,61 @@ def _choose(theta, slots, ages, last, rate, wants_density, meetings, shared):
             length = best_length(theta, meetings[k], s0, rate)
             delta = 0.5 * (length - s0)
             value = log_z(theta, meetings[k], length) - rate * delta if wants_density else -delta
-            if value > best or best_age == np.inf:
-                best_i, best_j, best, best_age = slots[a], slots[b], value, last + delta
+            if value < best and best_age < np.inf:
+                continue
+            density = 0.0 if wants_density or not by_log_z else log_z(theta, meetings[k], length)
+            if value > best or density > best_log_z or best_age == np.inf:
+                best_i, best_j, best, best_log_z, best_age = slots[a], slots[b], value, density, last + delta
     return best_i, best_j, best_age
 
 
+@inline
+def _is_before(clocks, i, others, j):
+    # By row numbers: a view of a row would count references.
+    if clocks.shape[1] == 1 or clocks[i, 0] != others[j, 0]:
+        return clocks[i, 0] < others[j, 0]
+    return clocks[i, 1] < others[j, 1]
+
+
+@inline
+def _copy(clocks, i, others, j):
+    clocks[i, 0] = others[j, 0]
+    if clocks.shape[1] > 1:
+        clocks[i, 1] = others[j, 1]
+
+
 @kernel
-def _find_partner(i, slots, table, partner, value):
-    # The first slot after i with the earliest age.
+def _find_partner(i, slots, table, partner, clock):
+    # The first slot after i with the earliest clock.
     n = partner.size
-    partner[i], value[i] = -1, np.inf
+    partner[i], clock[i, 0] = -1, np.inf
     for s in slots:
         if s > i:
-            age = table[_entry(i, s, n)]
-            if partner[i] < 0 or age < value[i]:
-                partner[i], value[i] = s, age
+            k = _entry(i, s, n)
+            if partner[i] < 0 or _is_before(table, k, clock, i):
+                partner[i] = s
+                _copy(clock, i, table, k)
 
 
 @kernel
-def _note_change(i, j, slots, row, table, partner, value):
-    # Slot i has a new lineage that would meet the others at these ages, slot j has none any more.
+def _note_change(i, j, slots, row, table, partner, clock):
+    # Slot i has a new lineage whose clocks with the others are these, slot j has none any more.
     n = partner.size
     for s in slots:
         if s != i:
-            table[_entry(min(s, i), max(s, i), n)] = row[s]
+            _copy(table, _entry(min(s, i), max(s, i), n), row, s)
     for s in slots[:1] if j == n else slots:  # a leaf that enters changes nothing for those after it
         if s == i or partner[s] == i or partner[s] == j:
-            _find_partner(s, slots, table, partner, value)
-        elif s < i and (row[s] < value[s] or (row[s] == value[s] and i < partner[s])):
-            partner[s], value[s] = i, row[s]
+            _find_partner(s, slots, table, partner, clock)
+        elif s < i and (_is_before(row, s, clock, s) or (i < partner[s] and not _is_before(clock, s, row, s))):
+            partner[s] = i
+            _copy(clock, s, row, s)
 
 
 @kernel
-def _first_slot(slots, value):
+def _first_slot(slots, clock):
     first = slots[0]
     for s in slots[:-1]:  # the last one has no partner
-        if value[s] < value[first]:
+        if _is_before(clock, s, clock, first):
             first = s
     return first

@@ -99,6 +99,9 @@ class Process:
     ``missing_code`` and ``given(self, x)``
         a number that stands for a missing entry, besides NaN, and the process with all that it takes from the data
         spelled out; itself if there is nothing.
+    ``has_units``
+        whether log Z is a density whose unit depends on which entries two lineages have in common; False. `greedy` does
+        not break ties by it then.
 
     What is left out is made from ``log_z`` by the numerical methods of `palmette.coalescent.durations`.
     """
@@ -112,6 +115,7 @@ class Process:
     propose_length: ClassVar[Any]
     log_survival: ClassVar[Any]
     missing_code: ClassVar[float] = np.nan
+    has_units: ClassVar[bool] = False
 
     _made: ClassVar[frozenset[str]] = frozenset()  # the functions that were made from others
     _signatures: ClassVar[dict[str, str]] = {

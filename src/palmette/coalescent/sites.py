@@ -20,6 +20,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_distribution
 from palmette.coalescent.process import Prepared, Process, check_columns
 from palmette.coalescent.site_entries import draw_states, predict_states
 from palmette.numeric import exponential
@@ -241,25 +242,10 @@ def _check_equilibrium(value: Any) -> tuple[Floats, ...] | Literal["empirical", 
         if value not in ("empirical", "uniform"):
             raise ValueError(f'equilibrium is {value!r}; give "empirical", "uniform" or a list of probability vectors')
         return "empirical" if value == "empirical" else "uniform"
-    vectors = tuple(_check_distribution(q, d) for d, q in enumerate(value))
+    vectors = tuple(read_only(check_distribution(q, f"the equilibrium of site {d}")) for d, q in enumerate(value))
     if not vectors:
         raise ValueError("equilibrium is empty; give one probability vector per site")
     return vectors
-
-
-def _check_distribution(value: Any, site: int) -> Floats:
-    try:
-        q = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"the equilibrium of site {site} must be a vector of probabilities, not {value!r}") from None
-    if q.ndim != 1 or q.size == 0:
-        raise ValueError(f"the equilibrium of site {site} has shape {q.shape}; give a vector, one entry per state")
-    if not (q >= 0).all() or not abs(q.sum() - 1.0) <= 1e-9:
-        raise ValueError(
-            f"the equilibrium of site {site} is {q.tolist()}; probabilities are at least 0 and add up to 1 "
-            f"(these to {q.sum():.12g})"
-        )
-    return read_only(q / q.sum())
 
 
 def _check_codes(x: npt.ArrayLike) -> Ints:
