@@ -60,7 +60,7 @@ def of_points(
         return of_distances(distances(rows, missing=missing, labels=labels), kind, bandwidth)
     if np.isnan(rows).any():
         return shared_cosines(rows, centred=kind == "correlation", labels=labels)
-    directions = _directions(rows, kind)
+    directions = _directions(rows, kind, labels)
     similarity = np.clip(directions @ directions.T, -1.0, 1.0)
     np.fill_diagonal(similarity, 1.0)
     return np.asarray(similarity)
@@ -189,7 +189,7 @@ def _pairs(matrix: Floats) -> Floats:
     return np.asarray(matrix[np.triu_indices(len(matrix), 1)])
 
 
-def _directions(rows: Floats, kind: str) -> Floats:
+def _directions(rows: Floats, kind: str, labels: Sequence[str] | None) -> Floats:
     # Rows of length 1, around their means for a correlation; divided first, so that no square overflows.
     largest = np.abs(rows).max(axis=1, initial=0.0)
     rows = rows / np.where(largest > 0.0, largest, 1.0)[:, None]
@@ -199,7 +199,8 @@ def _directions(rows: Floats, kind: str) -> Floats:
     flat = np.flatnonzero(lengths <= 1e-12)
     if len(flat) and len(rows) > 1:
         what = "has the same value in every column" if kind == "correlation" else "is zero in every column"
-        raise ValueError(f"row {flat[0]} (of 0 to {len(rows) - 1}) {what}: no {kind} with others; try similarity rbf")
+        which = f"{flat[0]} (of 0 to {len(rows) - 1})" if labels is None else repr(labels[flat[0]])
+        raise ValueError(f"row {which} {what}: no {kind} with others; try similarity rbf")
     return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0)[:, None])
 
 

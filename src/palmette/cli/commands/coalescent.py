@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 import palmette as pal
+from palmette.cli.notes import note
 from palmette.cli.options import (
     draws_option,
     input_options,
@@ -20,7 +21,7 @@ from palmette.cli.options import (
 )
 from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import note, progress
+from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files, check_file, with_support, write_rows
 from palmette.cli.telling.gaps import IMPUTED, Units, filled, placed
 from palmette.cli.telling.results import judged
@@ -91,7 +92,7 @@ _particle_options = stack(
 @click.option("--place", metavar="FILE", help="A table of further rows with the same columns: where they join.")
 @output_options("newick", "table", "nexus", "plot", "report")
 def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, **options: Any) -> None:
-    """Hierarchies with times for the rows of FILE (.csv, .tsv, .parquet; - reads standard input), gaps included.
+    """Hierarchies with times for the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input), gaps included.
 
     Rows are lineages that go back in time and meet, two at a time (Kingman's coalescent), while their values drift by
     Brownian motion; with --process sites, cells are categories, and each column changes by itself, all states being
@@ -117,21 +118,19 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
     if sites and options["leaf_variance"]:
         raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
     options["standardise"] &= not sites
-    problem = load(file, options, "a coalescent", categories=sites)
-    for words in problem.leaves.notes:
-        note(words, options["quiet"])
+    problem = load(file, options, "a coalescent", categories=sites, gaps="model")
     if not sites:
         problem = _without_constants(problem, options["quiet"])
     if not sites and not options["leaf_variance"]:
         _check_twins(problem.leaves.values, problem.labels)
-    process, rate, draws = _infer(problem.points(missing=True), problem.labels, options)
+    process, rate, draws = _infer(problem.points(), problem.labels, options)
     model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}, {rate}"
     lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]
     if not draws.verdict.usable:
         note("the particles have collapsed, so that no probability is to be relied on.", options["quiet"])
-    found = _found(process, draws, options)
+    found = {"missing": problem.missing, **_found(process, draws, options)}
     if impute is not None or place is not None:
-        points = problem.points(missing=True)
+        points = problem.points()
         units = Units(problem.leaves, points, sites)
         if impute is not None:
             gaps = filled(points, draws, process, units, options["seed"])
