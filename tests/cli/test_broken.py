@@ -111,7 +111,7 @@ COMMANDS = {
     "no particles": ((*GAPS, "--particles", "0"), "1<=x<="),
     "a negative variance": ((*GAPS, "--leaf-variance", "-1"), "leaf_variance"),
     "variance of categories": ((*GAPS, "--process", "sites", "--leaf-variance", "1"), "--process brownian"),
-    "rows that are the same": (("coalescent", "twins.csv", "--particles", "10"), "--leaf-variance"),
+    "rows that are the same": (("coalescent", "twins.csv", "--particles", "10"), "the rows 'a' and 'b' are the same"),
     "similarities for an ultrametric": (("ultrametric", *LANGUAGES), "needs distances"),
     "more clusters than leaves": ((*ULTRAMETRIC, "--clusters", "13"), "cannot be cut into 13"),
     "a membership of nothing": ((*ULTRAMETRIC, "--membership", "x.csv"), "needs --clusters"),

@@ -20,7 +20,7 @@ from palmette.checks import check_choice
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
-from palmette.labels import check_labels
+from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
 
 __all__ = ["FoundHistory", "Rule", "greedy"]
@@ -81,7 +81,7 @@ def greedy(
     """
     check_choice("rule", rule, get_args(Rule))
     prepared = process.prepare(x)
-    names = check_labels(labels, prepared.n_leaves)
+    names = check_labels(labels_of(x, labels), prepared.n_leaves)
     lineages = _Clocks(prepared) if rule == "rate1" else _Meetings(prepared, rule)
     bar = Progress("greedy history", max((prepared.n_leaves - 1) ** 2, 1), progress)
     try:

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist, squareform
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_matrix, check_points, check_positive
 from palmette.hierarchy import Hierarchy
+from palmette.labels import labels_of
 from palmette.similarity.missing import with_gaps
 from palmette.similarity.shared_columns import shared_cosines, shared_distances, unit_of
 
@@ -178,7 +179,7 @@ def linkages(similarity: npt.ArrayLike, labels: Sequence[str] | None = None) -> 
     >>> linkages([[0, 3, 1], [3, 0, 2], [1, 2, 0]], ["a", "b", "c"])[0]
     Hierarchy.from_newick('(c,(a,b));')
     """
-    apart = to_distances(similarity)
+    apart, labels = to_distances(similarity), labels_of(similarity, labels)
     if len(apart) == 1:
         return [Hierarchy.from_linkage(np.empty((0, 4)), labels)]
     pairs = squareform(apart, checks=False)

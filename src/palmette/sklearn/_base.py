@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_integer
 from palmette.hierarchy import Hierarchy
-from palmette.labels import check_labels
+from palmette.labels import check_labels, labels_of
 from palmette.partition import Partition
 from palmette.posterior.tables import Table
 from palmette.similarity import WAYS, completed, distances
@@ -108,7 +108,7 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
             delattr(self, name)  # of an earlier fit, perhaps with parameters under which it is not set again
         finite = "allow-nan" if missing else True
         points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite)
-        self._leaf_labels = check_labels(_row_names(X), len(points))
+        self._leaf_labels = check_labels(labels_of(X, None), len(points))
         return points
 
     def _completed(self, points: Floats) -> Floats:
@@ -188,14 +188,6 @@ def moments(points: Floats) -> tuple[Floats, Floats]:
     means = np.nansum(points, axis=0) / np.maximum(counts, 1)
     variances = np.nansum((points - means) ** 2, axis=0) / np.maximum(counts - 1, 1)
     return means, np.where(variances > 0.0, variances, 1.0)
-
-
-def _row_names(X: Any) -> list[str] | None:
-    # Those of a pandas index, if they tell rows apart.
-    if not hasattr(X, "iloc"):
-        return None
-    names = [str(name) for name in X.index]
-    return names if len(set(names)) == len(names) else None
 
 
 def _as_configured(table: Table[Any], estimator: Clusterer) -> Any:

@@ -14,7 +14,7 @@ from palmette._immutable import Immutable, read_only
 from palmette._jit import kernel
 from palmette.array_types import Floats, Indices, Ints
 from palmette.checks import as_integers, check_integer, check_matrix
-from palmette.labels import check_labels, name_leaves
+from palmette.labels import check_labels, columns_as_rows, labels_of, name_leaves
 from palmette.ultrametric.edge_lists import near_edges, neighbour_edges, pixel_edges, sparse_edges
 from palmette.ultrametric.kd_tree import check_coordinates
 
@@ -107,6 +107,7 @@ class Graph(Immutable):
         """
         checked = check_coordinates(points, "points")
         n = len(checked)
+        labels = labels_of(points, labels)
         names = None if labels is None else check_labels(labels, n)
         sources, targets, weights = neighbour_edges(checked, min(check_integer("k", k, 1), n - 1), averaged)
         return cls._made(sources, targets, weights, n, 1, names)
@@ -122,9 +123,9 @@ class Graph(Immutable):
         >>> graph.edges.tolist(), graph.weights.tolist()
         ([[0, 1], [1, 2]], [1.0, 2.0])
         """
-        between = check_matrix(distances, "distances")
+        between = check_matrix(columns_as_rows(distances), "distances")
         edges, weights = near_edges(between, min(check_integer("k", k, 1), len(between) - 1))
-        return cls(edges, weights, n_vertices=len(between), labels=labels)
+        return cls(edges, weights, n_vertices=len(between), labels=labels_of(distances, labels))
 
     @classmethod
     def from_sparse(cls, matrix: Any, *, labels: Iterable[str] | None = None, forest: bool = False) -> Graph:

@@ -27,6 +27,7 @@ from palmette.cli.telling.gaps import IMPUTED, Units, filled, placed
 from palmette.cli.telling.results import judged
 from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
+from palmette.coalescent.twins import refuse_twins
 
 __all__ = ["coalescent"]
 
@@ -122,7 +123,7 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
     if not sites:
         problem = _without_constants(problem, options["quiet"])
     if not sites and not options["leaf_variance"]:
-        _check_twins(problem.leaves.values, problem.labels)
+        refuse_twins(problem.leaves.values, problem.labels, "give --leaf-variance 0.01, say, or merge such rows")
     process, rate, draws = _infer(problem.points(), problem.labels, options)
     model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}, {rate}"
     lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]
@@ -185,20 +186,6 @@ def _without_constants(problem: Problem, quiet: bool) -> Problem:
     kept = np.flatnonzero(spread > 0.0)
     told = replace(leaves, values=leaves.values[:, kept], variables=tuple(leaves.variables[c] for c in kept))
     return replace(problem, leaves=told)
-
-
-def _check_twins(values: Any, labels: tuple[str, ...]) -> None:
-    # Rows that agree on two columns or more, and differ in none, have infinite density.
-    known = ~np.isnan(values)
-    for i in range(len(values)):
-        both = known[i] & known[i + 1 :]
-        differ = (both & (values[i] != values[i + 1 :])).any(axis=1)
-        same = np.flatnonzero(~differ & (both.sum(axis=1) > 1))
-        if len(same):
-            raise ValueError(
-                f"the rows {labels[i]!r} and {labels[i + 1 + same[0]]!r} are the same, and a density is infinite; "
-                "give --leaf-variance 0.01, say, or merge such rows"
-            )
 
 
 def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, str, Any]:
