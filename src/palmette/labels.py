@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,13 +11,17 @@ from palmette.array_types import Ints
 __all__ = [
     "align_labels",
     "check_labels",
+    "columns_as_rows",
     "describe_cluster",
+    "labels_of",
     "leaf_index",
     "leaf_number",
     "leaf_numbers",
     "name_leaves",
     "read_clusters",
 ]
+
+Given = TypeVar("Given", bound=Iterable[str])
 
 _SHOWN = 6  # names printed in a message before it says "and 12 more"
 _short = reprlib.Repr()  # bounds both the length and the depth of what a message quotes
@@ -40,6 +44,34 @@ def check_labels(labels: Iterable[str] | None, n: int) -> tuple[str, ...]:
     if len(names) != n:
         raise ValueError(f"{len(names)} labels were given for {n} leaves; give one label per leaf")
     return names
+
+
+def labels_of(data: Any, labels: Given | None) -> Given | tuple[str, ...] | None:
+    """The labels if they are given; else the index of a data frame, if it names rows and tells them apart; else None.
+
+    >>> labels_of([[0.0], [1.0]], ["a", "b"])
+    ['a', 'b']
+    """
+    if labels is not None or not hasattr(data, "iloc"):
+        return labels
+    if type(data.index).__name__ == "RangeIndex" and data.index.start == 0 and data.index.step == 1:
+        return None  # numbers, as leaves have them anyway
+    names = tuple(str(name) for name in data.index)
+    return names if len(set(names)) == len(names) else None
+
+
+def columns_as_rows(data: Any) -> Any:
+    """A data frame that is a matrix with its columns in the order of its rows, if both have the same names.
+
+    >>> columns_as_rows([[0, 1], [1, 0]])
+    [[0, 1], [1, 0]]
+    """
+    if not hasattr(data, "iloc") or not hasattr(data, "columns"):
+        return data
+    rows, columns = list(data.index), list(data.columns)
+    if rows == columns or len(set(rows)) < len(rows) or len(columns) != len(rows) or set(columns) != set(rows):
+        return data
+    return data.iloc[:, data.columns.get_indexer(data.index)]
 
 
 def _strings(labels: Iterable[str]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ TABLES = {
     "zero bytes": (b"name,x\na\0b,1\n", "zero bytes"),
     "another encoding": ("name,x\nMünchen,1\n".encode("latin-1"), "UTF-8"),
     "text in a column": (b"name,x\na,1\nb,tall\nc,2\n", "line 3, column 'x': 'tall' is not a number"),
-    "decimal comma": (b'name;x\na;"1,5"\nb;2\n', "decimal point"),
+    "decimal comma and point": (b'name;x\na;"1,5"\nb;2.5\n', "decimal point"),
     "missing value": (b"name,x,y\na,1,2\nb,,3\nc,4,?\n", "line 3 ('b'), column 'x': the value is missing (and 1 more)"),
     "infinite value": (b"name,x\na,1\nb,inf\n", "line 3, column 'x': inf is not finite"),
     "short row": (b"name,x,y\na,1,2\nb,1\n", "line 3 has 2 cells and line 1 has 3"),
@@ -111,7 +111,7 @@ COMMANDS = {
     "no particles": ((*GAPS, "--particles", "0"), "1<=x<="),
     "a negative variance": ((*GAPS, "--leaf-variance", "-1"), "leaf_variance"),
     "variance of categories": ((*GAPS, "--process", "sites", "--leaf-variance", "1"), "--process brownian"),
-    "rows that are the same": (("coalescent", "twins.csv", "--particles", "10"), "--leaf-variance"),
+    "rows that are the same": (("coalescent", "twins.csv", "--particles", "10"), "the rows 'a' and 'b' are the same"),
     "similarities for an ultrametric": (("ultrametric", *LANGUAGES), "needs distances"),
     "more clusters than leaves": ((*ULTRAMETRIC, "--clusters", "13"), "cannot be cut into 13"),
     "a membership of nothing": ((*ULTRAMETRIC, "--membership", "x.csv"), "needs --clusters"),
@@ -204,12 +204,12 @@ def test_a_disk_that_is_full(run):
 
 
 def test_nothing_is_computed_before_outputs_are_checked(run, monkeypatch):
-    monkeypatch.setattr("palmette.cli.commands.hierarchies.load", lambda *_: pytest.fail("the file was read"))
+    monkeypatch.setattr("palmette.cli.commands.hierarchies.load", lambda *_, **__: pytest.fail("the file was read"))
     refuses(run, (*HIERARCHIES, "--plot", "tree.bmp"), "must end in")
 
 
 def test_a_fault_of_the_program_is_told_apart(run, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise KeyError("a surprise")
 
     monkeypatch.setattr("palmette.cli.commands.hierarchies.load", fail)
@@ -221,7 +221,7 @@ def test_a_fault_of_the_program_is_told_apart(run, monkeypatch):
 
 
 def test_ctrl_c_is_130(run, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("palmette.cli.commands.hierarchies.load", interrupt)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from palmette.cli.reading.cells import is_missing, is_number
 from palmette.cli.reading.columns import as_matrix, choose_columns
-from palmette.cli.reading.tables import is_missing, is_number, read_table
+from palmette.cli.reading.tables import read_table
 
 ROWS = [["name", "x", "y"], ["a b", "1", "-2.5"], ["c", "3e2", "0"]]
 SAME = {

@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -64,3 +65,23 @@ def test_the_command_of_the_page_for_genomics_gives_what_the_page_says(run, fold
     found = {tuple(row["members"]): row["probability"] for row in json.loads(out)["clusters"]}
     for members in names["subtypes"].values():
         assert found[tuple(members)] == pytest.approx(names["post"].cluster_probability(members), abs=1e-3)
+
+
+def test_the_lines_on_gaps_of_the_page_for_genomics_work(run, folder):
+    pytest.importorskip("openpyxl")
+    page = PAGE.with_name("for_genomics.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    palmette (hierarchies lung\..*)$", page, re.MULTILINE)
+    assert len(lines) == 2
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(73, 916)).round(2)
+    x[rng.random(x.shape) < 0.02] = np.nan
+    table = pd.DataFrame(x).add_prefix("gene")
+    table.insert(0, "sample", [f"s{i}" for i in range(73)])
+    table.insert(1, "type", rng.choice(["a", "b"], 73))
+    table.to_csv(folder / "lung.csv.gz", index=False)
+    table.to_excel(folder / "lung.xlsx", index=False)
+    for line in lines:
+        code, out, err = run(*shlex.split(line), "--sweeps", "8")
+        assert code == 0, err
+        assert f"Note: {np.isnan(x).sum():,} of 66,868 values" in err
+        assert "73 leaves from lung" in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -317,3 +318,12 @@ def test_survival_falls_by_the_density_of_the_proposal(which, s0, rate):
     values = np.array([survival(delta) for delta in grid])
     assert (np.diff(values) <= 1e-9).all()
     assert (values <= 1e-12).all()
+
+
+@pytest.mark.parametrize("proposal", ["prior-prior", "prior-post", "post-post", "race"])
+def test_rows_that_are_the_same_are_named_before_any_work(proposal, monkeypatch):
+    module = sys.modules["palmette.coalescent.smc"]  # the function has its name
+    monkeypatch.setattr(module, "_Runs", lambda *_: pytest.fail("work has begun"))
+    x = np.array([[1.0, 5.0, 1.0], [2.0, 7.0, 0.0], [1.0, 5.0, np.nan]])
+    with pytest.raises(ValueError, match="the rows 'a' and 'c' are the same, and a density is infinite"):
+        coalescent.smc(x, coalescent.Brownian(), 10, proposal=proposal, labels=["a", "b", "c"])

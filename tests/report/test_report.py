@@ -346,3 +346,16 @@ def test_hostile_labels_stay_names_also_where_chains_name_them(tmp_path):
         assert page.data["labels"] == labels
         assert not any(tag in ("img", "iframe", "object", "embed", "base", "form") for tag, _ in page.elements)
         assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+
+
+@pytest.mark.parametrize(("n", "has_map"), [(80, True), (81, False)])
+def test_a_page_points_at_a_map_only_if_there_is_one(n, has_map, tmp_path):
+    points = np.random.default_rng(0).normal(size=(n, 2))
+    similarity = pal.similarity.centred(pal.similarity.of_points(points))
+    trellis = pal.PartitionTrellis.from_hierarchy(pal.similarity.linkages(similarity)[0])
+    post = pal.PartitionPosterior(pal.models.CorrelationClusters(similarity, beta=5.0), trellis=trellis)
+    page = Page(report.write(post, tmp_path / "out.html"))
+    assert any(attributes.get("id") == "map" for _, attributes in page.elements) == has_map
+    assert ("Point at the map to compare two leaves; choose a cluster" in page.prose()) == has_map
+    assert ("Choose a cluster to see how it could be split" in page.prose()) != has_map
+    assert ("too many for a map of all pairs" in page.prose()) != has_map

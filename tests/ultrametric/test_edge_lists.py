@@ -28,6 +28,15 @@ def plain_neighbours(points, k):
 
 @settings(max_examples=60)
 @given(grid_points, st.integers(1, 8))
+def test_distances_make_the_graph_of_the_points(points, k):
+    between = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    of_points, of_distances = Graph.from_points(points, k), Graph.from_distances(between, k)
+    np.testing.assert_array_equal(of_distances.edges, of_points.edges)
+    np.testing.assert_allclose(of_distances.weights, of_points.weights)
+
+
+@settings(max_examples=60)
+@given(grid_points, st.integers(1, 8))
 def test_points_are_joined_to_their_neighbours_and_along_the_spanning_tree(points, k):
     directed = plain_neighbours(points, k)
     tree = {tuple(edge) for edge in euclidean_spanning_tree(points)[0].tolist()}

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from palmette.defaults import DEFAULTS
+from palmette.similarity import WAYS
 
 __all__ = [
     "amount",
@@ -17,6 +18,7 @@ __all__ = [
     "input_options",
     "matrix_option",
     "memory_option",
+    "missing_option",
     "output_options",
     "posterior_options",
     "probability_options",
@@ -71,12 +73,20 @@ input_options = stack(
     click.option(
         "--header/--no-header", default=None, help="Whether the first row names the columns; guessed if clear."
     ),
+    click.option("--transpose", is_flag=True, help="Columns of the file are the leaves: turn it before all else."),
 )
 standardise_option = click.option(
     "--standardise/--no-standardise", default=True, show_default=True, help="Columns to mean 0 and variance 1 first."
 )
 matrix_option = click.option(
     "--precomputed", type=click.Choice(["similarity", "distance"]), help="FILE is a matrix between leaves."
+)
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(WAYS),
+    help="Missing values: rows are compared over the columns that both have, the mean of the column stands in, columns "
+    "with gaps are left out, or none is allowed.  [default: pairwise where rows are only compared; a Dirichlet process "
+    "knows gaps; else refuse]",
 )
 _similarity_options = stack(
     click.option(
@@ -171,7 +181,7 @@ def posterior_options(models: Sequence[str], *own: Decorator[Any], default: str 
     """
     choice = {"default": models[0], "show_default": True} if default is None else {"show_default": default}
     model = click.option("--model", type=click.Choice(models), **choice)
-    above = (input_options, matrix_option, model, _temperature_options)
+    above = (input_options, matrix_option, missing_option, model, _temperature_options)
     return stack(*above, *own, standardise_option, _similarity_options, _trellis_options)
 
 

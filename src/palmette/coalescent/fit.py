@@ -22,6 +22,7 @@ from palmette.coalescent.priors import Gamma, InverseGamma, InverseWishart
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
+from palmette.labels import labels_of
 
 __all__ = ["fit"]
 
@@ -55,7 +56,7 @@ def fit(
     if scale not in (None, "moments", "em"):
         raise ValueError(f'scale is {scale!r}; give "moments", "em" or None')
     check_integer("rounds", rounds, 0)
-    points = check_points(x, "x", missing=True)
+    points, labels = check_points(x, "x", missing=True), labels_of(x, labels)
     if isinstance(process, IndependentSites):
         if scale == "em":
             raise ValueError('scale="em" is for Brownian motion; the mean rate of IndependentSites is kept')

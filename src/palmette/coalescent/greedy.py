@@ -21,7 +21,7 @@ from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.process import Prepared, Process
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
-from palmette.labels import check_labels
+from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
 
 __all__ = ["FoundHistory", "Rule", "Ties", "greedy"]
@@ -94,7 +94,7 @@ def greedy(
     check_choice("rule", rule, get_args(Rule))
     check_choice("ties", ties, get_args(Ties))
     prepared = process.prepare(x)
-    names = check_labels(labels, prepared.n_leaves)
+    names = check_labels(labels_of(x, labels), prepared.n_leaves)
     by_log_z = ties == "log-z" and not prepared.kind.has_units
     lineages = _Clocks(prepared, by_log_z) if rule == "rate1" else _Meetings(prepared, rule, by_log_z)
     bar = Progress("greedy history", max((prepared.n_leaves - 1) ** 2, 1), progress)

@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_choice, check_integer
+from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.founders import REMEDY, collapse, is_collapsed
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
-from palmette.labels import check_labels
+from palmette.coalescent.twins import refuse_twins
+from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
 from palmette.threads import Workers, check_threads
 
@@ -84,7 +85,9 @@ def smc(
         raise ValueError(f"resample_below is {resample_below!r}; expected a share of the particles, 0 to 1")
     check_process(process)
     prepared = process.prepare(x)
-    names = check_labels(labels, prepared.n_leaves)
+    names = check_labels(labels_of(x, labels), prepared.n_leaves)
+    if getattr(process, "leaf_variance", None) == 0.0:
+        refuse_twins(check_points(x, "x", missing=True), names, "give the process a leaf_variance, or merge such rows")
     generator = np.random.default_rng(rng)
     swarms = _Runs(prepared, int(n_particles), int(n_runs), proposal, int(generator.integers(2**62)))
     bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)

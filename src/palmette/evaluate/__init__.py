@@ -1,8 +1,9 @@
-"""Measures of hierarchies: what one costs, how far two are apart, known classes, agreement of samples, bootstrap."""
+"""Measures: costs of hierarchies, how far two clusterings are apart, known classes, agreement of samples, bootstrap."""
 
 from palmette.evaluate.bootstrap import BootstrapRow, approximately_unbiased, bootstrap
 from palmette.evaluate.costs import dasgupta_cost
 from palmette.evaluate.distances import robinson_foulds, shared_clusters
+from palmette.evaluate.partitions import adjusted_rand, variation_of_information
 from palmette.evaluate.purity import dendrogram_purity
 from palmette.evaluate.samples import Agreement, agreement
 from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score
@@ -10,6 +11,7 @@ from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score
 __all__ = [
     "Agreement",
     "BootstrapRow",
+    "adjusted_rand",
     "agreement",
     "approximately_unbiased",
     "bootstrap",
@@ -19,4 +21,5 @@ __all__ = [
     "robinson_foulds",
     "shared_clusters",
     "subtree_score",
+    "variation_of_information",
 ]

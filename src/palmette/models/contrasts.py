@@ -18,6 +18,7 @@ from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import check_finite_total, check_points, check_positive
 from palmette.hierarchy import Hierarchy
+from palmette.labels import labels_of
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.numeric import logarithm
 
@@ -110,7 +111,7 @@ class Contrasts(SplitModel):
                 f"rounding of such sums; give a b of at least {_LOST * total:g}"
             )
         self._total = total
-        super().__init__(len(x), theta=self._law(self._dimension), pairwise=[squared], labels=labels)
+        super().__init__(len(x), theta=self._law(self._dimension), pairwise=[squared], labels=labels_of(points, labels))
 
     def increments(self, hierarchy: Hierarchy) -> Floats:
         """(n − 1,): Δ = |c|² of every split of a binary hierarchy on the same labels."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_matrix
+from palmette.labels import columns_as_rows, labels_of
 from palmette.models.bounds import correlation_bound
 from palmette.models.dasgupta import average_affinity
 from palmette.models.outlook import minus_cluster_cost, neighbour_outlook
@@ -52,8 +53,8 @@ class Correlation(SeparableModel, Tempered):
     beam_outlook = staticmethod(neighbour_outlook)
 
     def __init__(self, affinity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
-        weights = check_matrix(affinity, "affinity")
+        weights = check_matrix(columns_as_rows(affinity), "affinity")
         self.beta = check_beta(beta)
         check_finite_total(self.beta * len(weights), float(np.abs(weights).sum()), "affinity")
         pairwise = [weights, np.maximum(weights, 0.0)]
-        super().__init__(len(weights), theta=[self.beta], pairwise=pairwise, labels=labels)
+        super().__init__(len(weights), theta=[self.beta], pairwise=pairwise, labels=labels_of(affinity, labels))

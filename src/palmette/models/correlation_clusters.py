@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_matrix
+from palmette.labels import columns_as_rows, labels_of
 from palmette.models.cluster_model import ClusterModel
 from palmette.models.tempered import Tempered
 from palmette.models.uniform_partitions import only_feature
@@ -41,10 +42,10 @@ class CorrelationClusters(ClusterModel, Tempered):
     may_forbid = False
 
     def __init__(self, affinity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
-        weights = check_matrix(affinity, "affinity")
+        weights = check_matrix(columns_as_rows(affinity), "affinity")
         self.beta = check_beta(beta)
         check_finite_total(self.beta, float(np.abs(weights).sum()), "affinity")
-        super().__init__(len(weights), theta=[self.beta], pairwise=[weights], labels=labels)
+        super().__init__(len(weights), theta=[self.beta], pairwise=[weights], labels=labels_of(affinity, labels))
 
     @property
     def affinity(self) -> npt.NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_matrix
+from palmette.labels import columns_as_rows, labels_of
 from palmette.models.bounds import dasgupta_bound
 from palmette.models.outlook import triple_outlook
 from palmette.models.split_model import SeparableModel
@@ -55,7 +56,7 @@ class Dasgupta(SeparableModel, Tempered):
         return bool(self.pairwise.min() >= 0.0)
 
     def __init__(self, similarity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
-        weights = check_matrix(similarity, "similarity")
+        weights = check_matrix(columns_as_rows(similarity), "similarity")
         self.beta = check_beta(beta)
         check_finite_total(self.beta * len(weights), float(np.abs(weights).sum()), "similarity")
-        super().__init__(len(weights), theta=[self.beta], pairwise=[weights], labels=labels)
+        super().__init__(len(weights), theta=[self.beta], pairwise=[weights], labels=labels_of(similarity, labels))

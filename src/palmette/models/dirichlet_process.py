@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from palmette._jit import is_ours, specialise_inline
 from palmette.checks import check_number, check_points
+from palmette.labels import labels_of
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
 from palmette.models.cluster_model import ClusterModel
 from palmette.models.uniform_partitions import only_feature
@@ -63,7 +64,7 @@ class DirichletProcess(ClusterModel):
         theta, additive = checked_statistics(likelihood, x)
         self._compile()
         theta = np.concatenate([[math.log(self._concentration)], theta])
-        super().__init__(len(x), theta=theta, additive=additive, labels=labels)
+        super().__init__(len(x), theta=theta, additive=additive, labels=labels_of(points, labels))
 
     def _compile(self) -> None:
         # For this instance only: the features of the class hang on its likelihood. A user's one may forbid clusters.

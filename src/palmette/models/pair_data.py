@@ -11,6 +11,7 @@ import scipy.sparse
 
 from palmette.array_types import Floats
 from palmette.checks import check_matrix, check_points
+from palmette.labels import columns_as_rows, labels_of
 
 __all__ = ["PairData", "Pairs", "read_pairs", "require_entries"]
 
@@ -43,13 +44,16 @@ def read_pairs(
     """Values of pairs from what people have. Where one of (i, j) and (j, i) is NaN or `missing`, the pair is missing.
 
     What a sparse matrix does not store, and what a graph has no edge for, is 0. Edges have the value of their attribute
-    `weight`, or 1. A diagonal is refused unless `loops`; then it is not used. Nodes of a graph are the labels.
+    `weight`, or 1. A diagonal is refused unless `loops`; then it is not used. Nodes of a graph are the labels,
+    and so is the index of a data frame.
     """
     if hasattr(data, "is_directed") and hasattr(data, "edges"):
         nodes = list(data.nodes)
         array, labels = _graph_matrix(data, nodes, name), [str(node) for node in nodes] if labels is None else labels
     else:
-        array = check_points(data.toarray() if scipy.sparse.issparse(data) else data, name, missing=True)
+        labels = labels_of(data, labels)
+        dense = data.toarray() if scipy.sparse.issparse(data) else columns_as_rows(data)
+        array = check_points(dense, name, missing=True)
     n = len(array)
     if array.shape != (n, n):
         raise ValueError(f"{name} has shape {array.shape}; expected a square matrix, one row and one column per leaf")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_points
+from palmette.labels import labels_of
 from palmette.models.bounds import sum_of_squares_bound
 from palmette.models.outlook import minus_cluster_cost, neighbour_outlook
 from palmette.models.split_model import SeparableModel
@@ -56,4 +57,4 @@ class SumOfSquares(SeparableModel, Tempered):
         with np.errstate(over="ignore"):
             squared = np.stack([np.square(x - row).sum(axis=1) for row in x])
             check_finite_total(self.beta * len(x), float(squared.sum()), "points")
-        super().__init__(len(x), theta=[self.beta], pairwise=[squared], labels=labels)
+        super().__init__(len(x), theta=[self.beta], pairwise=[squared], labels=labels_of(points, labels))

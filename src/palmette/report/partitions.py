@@ -27,7 +27,7 @@ __all__ = [
 _MOST_CARDS = 60  # clusters of a partition that are shown
 _COUNTED = 20  # leaves up to which the number of clusters is computed on the full trellis, 400 on chosen clusters
 _DRAWS, _DRAWN_LEAVES = 4000, 10_000_000  # at most so many draws, and leaves in all of them
-_HINT = "Point at the map to compare two leaves; choose a cluster to see how it could be split, or joined with others."
+_HINT = "choose a cluster to see how it could be split, or joined with others."
 
 
 def partition_contents(
@@ -69,7 +69,10 @@ def shown_partitions(posterior: Partitions | SampledPartitions, n_best: int, min
 def partition_picture(
     best: Partition, listing: Listing, together: Floats | None, numbers: Html, classes: Classes, hint: str
 ) -> Html:
-    """The clusters of the best partition, the map of pairs if there is one, the number of clusters, and a panel."""
+    """The clusters of the best partition, the map of pairs if there is one, the number of clusters, and a panel.
+
+    The panel says what to point at, the map first if there is one, and then the `hint`.
+    """
     groups = best.clusters_by_size()
     body = [_cards(groups, listing, best.labels)]
     if together is None:
@@ -85,6 +88,7 @@ def partition_picture(
         )
         body.append(element("p", words, class_="fine"))
     body += [support_legend(classes), numbers]
+    hint = hint.capitalize() if together is None else f"Point at the map to compare two leaves; {hint}"
     return element("div", element("div", *body), panel(hint), class_="stage")
 
 

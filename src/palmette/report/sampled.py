@@ -11,7 +11,7 @@ from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = ["sampled_hierarchy_contents", "sampled_partition_contents"]
 
-_HINT = "Point at the map to compare two leaves; choose a cluster to see what it could be joined with."
+_HINT = "choose a cluster to see what it could be joined with."
 
 
 def sampled_hierarchy_contents(

@@ -27,7 +27,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_points
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
-from palmette.labels import check_labels
+from palmette.labels import check_labels, labels_of
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
 from palmette.models.dirichlet_process import check_concentration
 from palmette.partition import Partition
@@ -95,7 +95,7 @@ def bayesian(
     array([0.99, 0.75, 0.  ])
     """
     x = check_points(points, missing=True)
-    names = check_labels(labels, len(x))
+    names = check_labels(labels_of(points, labels), len(x))
     alpha = check_concentration(concentration)
     theta, additive = checked_statistics(likelihood, x)
     state = _State(likelihood, math.log(alpha), theta, additive)

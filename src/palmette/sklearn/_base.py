@@ -12,11 +12,12 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_integer
+from palmette.checks import check_choice, check_integer
 from palmette.hierarchy import Hierarchy
-from palmette.labels import check_labels
+from palmette.labels import check_labels, labels_of
 from palmette.partition import Partition
 from palmette.posterior.tables import Table
+from palmette.similarity import WAYS, completed, distances
 
 __all__ = ["Clusterer", "HierarchyClusterer", "moments"]
 
@@ -42,6 +43,11 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
 
     @property
     def _takes_gaps(self) -> bool:
+        return getattr(self, "missing", None) not in (None, "refuse")
+
+    @property
+    def _only_compares(self) -> bool:
+        """Whether rows are seen by how far apart they are only, so that they may have gaps."""
         return False
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -49,7 +55,7 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
 
         `y` is not used, but by the loss "closest+triplet" of `UltrametricClustering`: a class for each row, or −1.
         """
-        points = self._checked(X, missing=self._takes_gaps)
+        points = self._completed(self._checked(X, missing=self._takes_gaps))
         self.partition_ = self._cluster(points, self._check_n_clusters(len(points)), y)
         self.labels_ = np.array(self.partition_.membership)
         self.n_clusters_ = self.partition_.n_clusters
@@ -103,7 +109,22 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
             delattr(self, name)  # of an earlier fit, perhaps with parameters under which it is not set again
         finite = "allow-nan" if missing else True
         points: Floats = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite)
-        self._leaf_labels = check_labels(_row_names(X), len(points))
+        self._leaf_labels = check_labels(labels_of(X, None), len(points))
+        return points
+
+    def _completed(self, points: Floats) -> Floats:
+        # The rows as `missing` makes them: with gaps, if they are to be compared pair by pair, or the model knows them.
+        missing = getattr(self, "missing", None)
+        if missing is None:
+            return points
+        check_choice("missing", missing, WAYS, ", or None")
+        if missing != "pairwise":
+            return completed(points, missing)
+        if np.isnan(points).any() and not self._only_compares:
+            raise ValueError(
+                'missing is "pairwise", which is for similarities and distances of rows; this model needs the rows '
+                'themselves: give "mean" or "drop-columns"'
+            )
         return points
 
     def _check_n_clusters(self, n: int) -> int | None:
@@ -126,7 +147,15 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
         """What `fit_transform` returns."""
 
     def _own_score(self, X: Any) -> float:
-        return self._silhouette(check_array(X, dtype=np.float64))
+        rows = self._rows(X)
+        if np.isnan(rows).any():
+            return self._silhouette(distances(rows, missing="pairwise"), metric="precomputed")
+        return self._silhouette(rows)
+
+    def _rows(self, X: Any) -> Floats:
+        # As `fit` sees them.
+        finite = "allow-nan" if self._takes_gaps else True
+        return self._completed(check_array(X, dtype=np.float64, ensure_all_finite=finite))
 
     def _silhouette(self, values: Floats, metric: str = "euclidean") -> float:
         # One cluster, or only single rows, have nothing to be told apart from: 0, as for a row on a border.
@@ -160,14 +189,6 @@ def moments(points: Floats) -> tuple[Floats, Floats]:
     means = np.nansum(points, axis=0) / np.maximum(counts, 1)
     variances = np.nansum((points - means) ** 2, axis=0) / np.maximum(counts - 1, 1)
     return means, variances
-
-
-def _row_names(X: Any) -> list[str] | None:
-    # Those of a pandas index, if they tell rows apart.
-    if not hasattr(X, "iloc"):
-        return None
-    names = [str(name) for name in X.index]
-    return names if len(set(names)) == len(names) else None
 
 
 def _as_configured(table: Table[Any], estimator: Clusterer) -> Any:

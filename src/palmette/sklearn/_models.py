@@ -10,7 +10,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
 from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
-from palmette.similarity import centred, distances, likeness, linkages, median_distance, to_distances
+from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
 from palmette.sklearn._similarity import OF_SIMILARITIES, bandwidth_of, gamma_of, similarity_of
 
@@ -32,6 +32,7 @@ class ModelClusterer(Clusterer):
     perplexity: float | None
     similarity: Any
     gamma: float | None
+    missing: str | None
     max_leaves: int
     beyond: str
     sweeps: int | None
@@ -44,6 +45,14 @@ class ModelClusterer(Clusterer):
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.similarity, str) and self.similarity == "precomputed"
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return super()._takes_gaps and not self._is_precomputed
+
+    @property
+    def _only_compares(self) -> bool:
+        return self._maker() in OF_SIMILARITIES if self.similarity is None else self.similarity in KINDS
 
     def _learned(self) -> Self:
         return super()._learned().set_params(gamma=getattr(self, "gamma_", None))  # type: ignore[no-any-return]
@@ -84,7 +93,9 @@ class ModelClusterer(Clusterer):
         # For the linkages that chosen clusters come from.
         if isinstance(model, OF_SIMILARITIES):
             return np.asarray(model.pairwise[0])
-        return points if self._is_precomputed else likeness(points, filled=isinstance(model, DirichletProcess))
+        if self._is_precomputed:
+            return points
+        return likeness(points, filled=isinstance(model, DirichletProcess) or bool(np.isnan(points).any()))
 
     def _make_model(self, points: Floats) -> Any:
         maker = self._maker()
@@ -114,7 +125,7 @@ class ModelClusterer(Clusterer):
                 f"similarity is {kind!r}, but model {self.model!r} reads the rows as they are; leave it out"
             )
         kind = "rbf" if kind is None else kind
-        matrix = similarity_of(points, kind, self._bandwidth(points, kind))
+        matrix = similarity_of(points, kind, self._bandwidth(points, kind), self._leaf_labels)
         is_ours = isinstance(kind, str) and not self._is_precomputed
         return centred(matrix) if is_ours and maker in _SIGNED else matrix
 
@@ -122,7 +133,7 @@ class ModelClusterer(Clusterer):
         given = None if self.gamma is None else bandwidth_of(self.gamma)
         if not (isinstance(kind, str) and kind == "rbf"):
             return None
-        bandwidth = median_distance(distances(points)) if given is None else given
+        bandwidth = median_distance(distances(points, missing="pairwise")) if given is None else given
         self.gamma_ = gamma_of(bandwidth) if self.gamma is None else float(self.gamma)
         return bandwidth
 

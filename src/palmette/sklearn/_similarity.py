@@ -1,6 +1,7 @@
 """What a parameter `similarity` stands for: a name, a function of all rows, or that X is the matrix itself."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ __all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "similarity_of"]
 OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
 
 
-def similarity_of(points: Floats, kind: Any, bandwidth: float | None = None) -> Floats:
-    """(n, n): the similarity of any two rows, 0 on the diagonal, where no model looks.
+def similarity_of(
+    points: Floats, kind: Any, bandwidth: float | None = None, labels: Sequence[str] | None = None
+) -> Floats:
+    """(n, n): the similarity of any two rows, 0 on the diagonal, where no model looks; of those with gaps pair by pair.
 
     >>> similarity_of(np.array([[0.0], [1.0]]), "rbf").round(3)
     array([[0.   , 0.607],
@@ -27,7 +30,7 @@ def similarity_of(points: Floats, kind: Any, bandwidth: float | None = None) -> 
     if isinstance(kind, str) and kind == "precomputed":
         return check_matrix(points, "the precomputed similarity")
     check_choice("similarity", kind, (*KINDS, "precomputed"), ", or a function from (n, d) to (n, n)")
-    return check_matrix(of_points(points, kind, bandwidth), "similarity")
+    return check_matrix(of_points(points, kind, bandwidth, missing="pairwise", labels=labels), "similarity")
 
 
 def gamma_of(bandwidth: float) -> float:

@@ -48,6 +48,9 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         For the model "correlation" those with a name get their mean subtracted.
     gamma
         Of "rbf"; None is 1 / (2 h²), with h the median distance of two rows that differ.
+    missing
+        What to do about NaN: "pairwise" compares two rows over the columns that both have, for models of similarities;
+        "mean" puts in the mean of the column; "drop-columns" leaves columns with gaps out; None and "refuse" raise.
     max_leaves
         The largest number of rows for the full trellis. Time grows as 3^n: 16 take a tenth of a second, 19 about one.
     beyond, sweeps
@@ -104,6 +107,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         perplexity: float | None = None,
         similarity: Any = None,
         gamma: float | None = None,
+        missing: str | None = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
         beyond: str = "sampled",
         sweeps: int | None = None,

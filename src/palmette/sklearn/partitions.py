@@ -4,7 +4,6 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array
 
 from palmette.array_types import Floats
 from palmette.defaults import DEFAULTS
@@ -38,6 +37,8 @@ class PartitionTrellisClustering(ModelClusterer):
         `similarity` is given.
     beta, perplexity, similarity, gamma
         As for `TrellisClustering`; a Dirichlet process has none of them.
+    missing
+        As for `TrellisClustering`; None leaves gaps to a Dirichlet process, which sums over them, and else raises.
     concentration
         α of the Dirichlet process: the larger, the more clusters.
     likelihood
@@ -87,6 +88,7 @@ class PartitionTrellisClustering(ModelClusterer):
         perplexity: float | None = None,
         similarity: Any = None,
         gamma: float | None = None,
+        missing: str | None = None,
         concentration: float = 1.0,
         likelihood: Any = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
@@ -98,7 +100,11 @@ class PartitionTrellisClustering(ModelClusterer):
         self._keep(locals())
 
     @property
-    def _takes_gaps(self) -> bool:  # as mixtures do
+    def _takes_gaps(self) -> bool:
+        return super()._takes_gaps or (self._is_mixture and self.missing is None)
+
+    @property
+    def _is_mixture(self) -> bool:
         return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
@@ -117,14 +123,13 @@ class PartitionTrellisClustering(ModelClusterer):
         return super()._learned().set_params(likelihood=getattr(self, "likelihood_", None))  # type: ignore[no-any-return]
 
     def _own_score(self, X: Any) -> float:
-        if not self._takes_gaps:
+        if not self._is_mixture:
             return super()._own_score(X)
         fitted: PartitionPosterior | SampledPartitions = self.posterior_
         if isinstance(fitted, PartitionPosterior):
             return float(fitted.log_evidence) / fitted.n_leaves
         # Chosen clusters have an exact sum, and draws tell which share of the whole it is.
-        points = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-        sparse = self._posterior(points, beyond="sparse")
+        sparse = self._posterior(self._rows(X), beyond="sparse")
         share = max(float(fitted.share_in(sparse.trellis)), 1.0 / fitted.log_potentials.size)
         return (float(sparse.log_evidence) - math.log(share)) / fitted.n_leaves
 

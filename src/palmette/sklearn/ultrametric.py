@@ -8,13 +8,14 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from palmette.array_types import Floats
 from palmette.checks import check_choice
 from palmette.partition import Partition
+from palmette.similarity import distances
 from palmette.sklearn._base import HierarchyClusterer
 from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Triplet, fit
 
 __all__ = ["UltrametricClustering"]
 
 _NAMES = ("closest", "closest+size", "closest+triplet", "dasgupta")
-_SIZE_WEIGHT = 10.0  # that of the paper, from 150 rows on; with fewer, sizes say less
+_SIZE_WEIGHT = 10.0  # that of the paper, from 500 rows on; with fewer, sizes say less
 _TOP = 10  # merges whose clusters should not be small
 _SLOPE = 50.0  # of Dasgupta's soft sizes, for weights of the order of 1
 
@@ -33,6 +34,9 @@ class UltrametricClustering(HierarchyClusterer):
         smooth; rows must differ. Or a `palmette.ultrametric.Loss`.
     n_neighbors
         Of each row, for the graph, which also holds a minimum spanning tree.
+    missing
+        What to do about NaN: "pairwise" makes the graph of distances over the columns that both rows have; "mean" puts
+        in the mean of the column; "drop-columns" leaves columns with gaps out; None and "refuse" raise.
     margin
         Of "closest+triplet", in units of the mean distance of neighbours.
     start
@@ -65,6 +69,7 @@ class UltrametricClustering(HierarchyClusterer):
         *,
         loss: Any = "closest+size",
         n_neighbors: int = 5,
+        missing: str | None = None,
         margin: float = 1.0,
         start: Any = "weights",
         max_iter: int = 500,
@@ -73,14 +78,25 @@ class UltrametricClustering(HierarchyClusterer):
     ) -> None:
         self._keep(locals())
 
+    @property
+    def _only_compares(self) -> bool:
+        return True
+
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
-        graph = Graph.from_points(points, self.n_neighbors, labels=self._leaf_labels)
+        graph = self._graph(points)
         options: dict[str, Any] = {"iterations": self.max_iter, "learning_rate": self.learning_rate}
         found = fit(graph, self._make_loss(graph, y), start=self.start, progress=self.progress, **options)
         self.loss_ = found.best_loss
         self.n_iter_ = len(found.history)
         self._set_hierarchy(found.hierarchy)
         return self.hierarchy_.cut(k)
+
+    def _graph(self, points: Floats) -> Graph:
+        names = self._leaf_labels
+        if not np.isnan(points).any():
+            return Graph.from_points(points, self.n_neighbors, labels=names)
+        between = distances(points, missing="pairwise", labels=names)
+        return Graph.from_distances(between, self.n_neighbors, labels=names)
 
     def _make_loss(self, graph: Graph, y: Any) -> Loss:
         if isinstance(self.loss, Loss):
@@ -91,7 +107,7 @@ class UltrametricClustering(HierarchyClusterer):
         if self.loss == "dasgupta":
             return Dasgupta(slope=_SLOPE / unit)
         if self.loss == "closest+size":
-            return Closest() + min(_SIZE_WEIGHT, graph.n_vertices / 15.0) * ClusterSize(top=_TOP)
+            return Closest() + min(_SIZE_WEIGHT, graph.n_vertices / 50.0) * ClusterSize(top=_TOP)
         if self.loss == "closest+triplet":
             return Closest() + Triplet(_classes(y, graph.n_vertices), margin=self.margin * unit)
         return Closest()

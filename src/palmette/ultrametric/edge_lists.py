@@ -1,4 +1,4 @@
-"""Edges and weights of points, of a sparse matrix and of an image."""
+"""Edges and weights of points, of distances, of a sparse matrix and of an image."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from palmette.array_types import Floats, Indices, Ints
 from palmette.ultrametric.kd_tree import Boxes, check_coordinates, pair_distances
 from palmette.ultrametric.spanning import join_boxes
 
-__all__ = ["neighbour_edges", "pixel_edges", "sparse_edges"]
+__all__ = ["near_edges", "neighbour_edges", "pixel_edges", "sparse_edges"]
 
 _ROUNDING = 1e-9  # entries (i, j) and (j, i) that differ by less, relative to their size, are the same
 
@@ -30,12 +31,33 @@ def neighbour_edges(points: Floats, k: int, averaged: bool) -> tuple[Indices, In
     tree = first.astype(np.int64) * n + second
     own, others = boxes.order[:, None].astype(np.int64), boxes.order[neighbours]
     keys, counts = np.unique(np.minimum(own, others) * n + np.maximum(own, others), return_counts=True)
-    missing = np.setdiff1d(tree, keys, assume_unique=True)
+    missing = np.sort(np.setdiff1d(tree, keys, assume_unique=True))
     at = np.searchsorted(keys, missing)
     keys, counts = np.insert(keys, at, missing), np.insert(counts, at, 1)
     sources, targets = (ends.astype(np.int32) for ends in np.divmod(keys, n))
     weights = pair_distances(points, sources, targets)
     return sources, targets, weights * (counts / 2) if averaged else weights
+
+
+def near_edges(between: Floats, k: int) -> tuple[Ints, Floats]:
+    """Edges (M, 2) and weights of (N, N) distances: the k < N nearest of each vertex, and a minimum spanning tree.
+
+    >>> near_edges(np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]), 1)
+    (array([[0, 1],
+           [1, 2]]), array([1., 2.]))
+    """
+    n = len(between)
+    first, second = np.triu_indices(n, 1)
+    # In place of distances their ranks, which differ: pairs of one length are decided by (i, j).
+    rank = np.empty(len(first))
+    rank[np.argsort(between[first, second], kind="stable")] = np.arange(1.0, len(first) + 1)
+    ranks = np.zeros((n, n))
+    ranks[first, second] = rank
+    chosen = minimum_spanning_tree(ranks).toarray() > 0.0
+    ranks += ranks.T
+    chosen[np.arange(n)[:, None], np.argsort(ranks, axis=1)[:, 1 : k + 1]] = True
+    ends = np.argwhere(np.triu(chosen | chosen.T, 1))
+    return ends, between[ends[:, 0], ends[:, 1]]
 
 
 def sparse_edges(matrix: Any) -> tuple[Ints, Floats]:

@@ -1,4 +1,4 @@
-"""Graphs with weighted edges: from a list of edges, from points, from a sparse matrix, from an image."""
+"""Graphs with weighted edges: of a list of edges, of points, of distances, of a sparse matrix, of an image."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import scipy.sparse
 from palmette._immutable import Immutable, read_only
 from palmette._jit import kernel
 from palmette.array_types import Floats, Indices, Ints
-from palmette.checks import as_integers, check_integer
-from palmette.labels import check_labels, name_leaves
-from palmette.ultrametric.edge_lists import neighbour_edges, pixel_edges, sparse_edges
+from palmette.checks import as_integers, check_integer, check_matrix
+from palmette.labels import check_labels, columns_as_rows, labels_of, name_leaves
+from palmette.ultrametric.edge_lists import near_edges, neighbour_edges, pixel_edges, sparse_edges
 from palmette.ultrametric.kd_tree import check_coordinates
 
 __all__ = ["Graph"]
@@ -107,9 +107,25 @@ class Graph(Immutable):
         """
         checked = check_coordinates(points, "points")
         n = len(checked)
+        labels = labels_of(points, labels)
         names = None if labels is None else check_labels(labels, n)
         sources, targets, weights = neighbour_edges(checked, min(check_integer("k", k, 1), n - 1), averaged)
         return cls._made(sources, targets, weights, n, 1, names)
+
+    @classmethod
+    def from_distances(cls, distances: npt.ArrayLike, k: int = 5, *, labels: Iterable[str] | None = None) -> Graph:
+        """The k nearest neighbours of every vertex by (N, N) distances, and the edges of a minimum spanning tree.
+
+        What `from_points` makes of points, for those that have gaps or are not in a space: see
+        `palmette.similarity.distances`. Pairs of one length are decided by (i, j). Memory and time are about N².
+
+        >>> graph = Graph.from_distances([[0, 1, 3], [1, 0, 2], [3, 2, 0]], k=1)
+        >>> graph.edges.tolist(), graph.weights.tolist()
+        ([[0, 1], [1, 2]], [1.0, 2.0])
+        """
+        between = check_matrix(columns_as_rows(distances), "distances")
+        edges, weights = near_edges(between, min(check_integer("k", k, 1), len(between) - 1))
+        return cls(edges, weights, n_vertices=len(between), labels=labels_of(distances, labels))
 
     @classmethod
     def from_sparse(cls, matrix: Any, *, labels: Iterable[str] | None = None, forest: bool = False) -> Graph:

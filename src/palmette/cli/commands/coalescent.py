@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 import palmette as pal
+from palmette.cli.notes import note
 from palmette.cli.options import (
     draws_option,
     input_options,
@@ -20,12 +21,13 @@ from palmette.cli.options import (
 )
 from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import note, progress
+from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files, check_file, with_support, write_rows
 from palmette.cli.telling.gaps import IMPUTED, Units, filled, placed
 from palmette.cli.telling.results import judged
 from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
+from palmette.coalescent.twins import refuse_twins
 
 __all__ = ["coalescent"]
 
@@ -91,7 +93,7 @@ _particle_options = stack(
 @click.option("--place", metavar="FILE", help="A table of further rows with the same columns: where they join.")
 @output_options("newick", "table", "nexus", "plot", "report")
 def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, **options: Any) -> None:
-    """Hierarchies with times for the rows of FILE (.csv, .tsv, .parquet; - reads standard input), gaps included.
+    """Hierarchies with times for the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input), gaps included.
 
     Rows are lineages that go back in time and meet, two at a time (Kingman's coalescent), while their values drift by
     Brownian motion; with --process sites, cells are categories, and each column changes by itself, all states being
@@ -117,21 +119,19 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
     if sites and options["leaf_variance"]:
         raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
     options["standardise"] &= not sites
-    problem = load(file, options, "a coalescent", categories=sites)
-    for words in problem.leaves.notes:
-        note(words, options["quiet"])
+    problem = load(file, options, "a coalescent", categories=sites, gaps="model")
     if not sites:
         problem = _without_constants(problem, options["quiet"])
     if not sites and not options["leaf_variance"]:
-        _check_twins(problem.leaves.values, problem.labels)
-    process, rate, draws = _infer(problem.points(missing=True), problem.labels, options)
+        refuse_twins(problem.leaves.values, problem.labels, "give --leaf-variance 0.01, say, or merge such rows")
+    process, rate, draws = _infer(problem.points(), problem.labels, options)
     model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}, {rate}"
     lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]
     if not draws.verdict.usable:
         note("the particles have collapsed, so that no probability is to be relied on.", options["quiet"])
-    found = _found(process, draws, options)
+    found = {"missing": problem.missing, **_found(process, draws, options)}
     if impute is not None or place is not None:
-        points = problem.points(missing=True)
+        points = problem.points()
         units = Units(problem.leaves, points, sites)
         if impute is not None:
             gaps = filled(points, draws, process, units, options["seed"])
@@ -186,20 +186,6 @@ def _without_constants(problem: Problem, quiet: bool) -> Problem:
     kept = np.flatnonzero(spread > 0.0)
     told = replace(leaves, values=leaves.values[:, kept], variables=tuple(leaves.variables[c] for c in kept))
     return replace(problem, leaves=told)
-
-
-def _check_twins(values: Any, labels: tuple[str, ...]) -> None:
-    # Rows that agree on two columns or more, and differ in none, have infinite density.
-    known = ~np.isnan(values)
-    for i in range(len(values)):
-        both = known[i] & known[i + 1 :]
-        differ = (both & (values[i] != values[i + 1 :])).any(axis=1)
-        same = np.flatnonzero(~differ & (both.sum(axis=1) > 1))
-        if len(same):
-            raise ValueError(
-                f"the rows {labels[i]!r} and {labels[i + 1 + same[0]]!r} are the same, and a density is infinite; "
-                "give --leaf-variance 0.01, say, or merge such rows"
-            )
 
 
 def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import palmette as pal
+from palmette.cli.notes import note
 from palmette.cli.options import (
     answer_options,
     beyond_options,
@@ -17,10 +18,10 @@ from palmette.cli.options import (
     output_options,
     posterior_options,
 )
-from palmette.cli.reading.hierarchy_models import NAMES, choose_model
+from palmette.cli.reading.hierarchy_models import NAMES, OF_SIMILARITIES, choose_model
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import infer_hierarchies, note, progress
+from palmette.cli.telling.exactness import infer_hierarchies, progress
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.resampled import resampling
 from palmette.cli.telling.sampled import SampledAnswers
@@ -47,7 +48,7 @@ _dimension = click.option(
 @bootstrap_options
 @output_options("newick", "table", "nexus", "plot", "report")
 def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> None:
-    """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
+    """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input).
 
     Every hierarchy gets a probability from a model; what is printed are sums over all of them, exactly, up to some
     twenty leaves. Beyond, hierarchies are drawn by Markov chains: every probability has an error, and the first lines
@@ -80,12 +81,13 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     check_answers(options)
     files = Files.of(options, file)
     beta = check_temperature(options["beta"], options["perplexity"])
-    problem = load(file, options, model or "the model")
+    gaps = "pairwise" if model in OF_SIMILARITIES else "refuse"
+    problem = load(file, options, model or "contrasts, the model unless --model names another,", gaps=gaps)
     chosen = choose_model(problem, model, beta, options)
     posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
     words, facts = chosen.described(posterior)
     resample = resampling(problem, chosen, posterior, options)
-    extra: dict[str, Any] = {"model": facts}
+    extra: dict[str, Any] = {"missing": problem.missing, "model": facts}
     if isinstance(posterior, pal.sampling.SampledPosterior):
         if options["coverage"]:
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])

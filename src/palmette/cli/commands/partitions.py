@@ -42,7 +42,7 @@ __all__ = ["partitions"]
 @click.option("--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Draws, for --json.")
 @output_options("table", "membership", "plot", "report")
 def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
-    """The posterior over the partitions of the rows of FILE (.csv, .tsv, .parquet; - reads standard input).
+    """The posterior over the partitions of the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input).
 
     Every partition gets a probability from a model; what is printed are sums over all of them, exactly, up to some
     twenty leaves. Beyond, partitions are drawn by Markov chains: every probability has an error, and the first lines
@@ -66,11 +66,14 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
         raise click.UsageError(
             "--perplexity is that of partitions into any number of clusters; with --clusters give --beta"
         )
-    problem = load(file, options, model)
+    mixture = model == "dirichlet-process"
+    if mixture and options["likelihood"] != "normal":
+        options["standardise"] = False
+    problem = load(file, options, model, gaps="model" if mixture else "pairwise")
     made, likeness, words = _model(problem, beta, options)
     posterior = infer_partitions(made, likeness, options, options["n_clusters"])
     found_beta = getattr(posterior.model, "beta", None)
-    extra = {"model": {"name": model, "beta": found_beta}}
+    extra = {"missing": problem.missing, "model": {"name": model, "beta": found_beta}}
     words += "" if found_beta is None else f", β = {found_beta:.6g}"
     if isinstance(posterior, pal.sampling.SampledPartitions):
         told = (problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}.")
@@ -98,9 +101,7 @@ def _model(problem: Problem, beta: float, options: dict[str, Any]) -> tuple[Any,
             "a Dirichlet process has no temperature; --concentration sets how many clusters it expects"
         )
     likelihood, concentration = _likelihood(options), options["concentration"]
-    plain = options["likelihood"] != "normal"
-    points = problem.leaves.values if plain and problem.precomputed is None else problem.points(missing=True)
-    made = pal.models.DirichletProcess(points, concentration, likelihood, labels=problem.labels)
+    made = pal.models.DirichletProcess(problem.points(), concentration, likelihood, labels=problem.labels)
     likeness = pal.similarity.likeness(problem.leaves.values, filled=True)
     return made, likeness, f"Dirichlet process with α = {concentration:g}, {likelihood}"
 

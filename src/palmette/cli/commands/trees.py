@@ -11,7 +11,8 @@ import numpy as np
 import palmette as pal
 from palmette.cli.options import answer_options, draws_option, memory_option, output_options
 from palmette.cli.reading.columns import Leaves
-from palmette.cli.reading.tables import TextTable, read_bytes, read_table
+from palmette.cli.reading.tables import TextTable, read_table
+from palmette.cli.reading.unpacking import read_bytes
 from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
 from palmette.cli.telling.exactness import progress

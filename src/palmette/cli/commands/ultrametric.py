@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 import palmette as pal
-from palmette.cli.options import input_options, matrix_option, output_options, standardise_option
+from palmette.cli.options import input_options, matrix_option, missing_option, output_options, standardise_option
 from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling import results, summary
 from palmette.cli.telling.exactness import progress
@@ -21,6 +21,7 @@ __all__ = ["ultrametric"]
 @click.command()
 @input_options
 @matrix_option
+@missing_option
 @standardise_option
 @click.option("--neighbours", type=click.IntRange(1), default=5, show_default=True, help="Edges of each row's vertex.")
 @click.option(
@@ -34,7 +35,7 @@ __all__ = ["ultrametric"]
 @click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Cut into so many, for --membership and --json.")
 @output_options("newick", "table", "membership", "plot")
 def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any) -> None:
-    """Fit an ultrametric to the rows of FILE (.csv, .tsv, .parquet; - reads standard input), by gradient descent.
+    """Fit an ultrametric to the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input), by gradient descent.
 
     Two leaves are as far apart as the height at which they meet. Of points, the distances to the nearest neighbours
     count (and a spanning tree, so that all hang together); of a distance matrix, all. The answer is one hierarchy, the
@@ -50,7 +51,7 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
     files = Files.of(options, file)
     if files.membership is not None and n_clusters is None:
         raise click.UsageError("--membership needs --clusters, the number of clusters to cut into")
-    problem = load(file, options, "an ultrametric")
+    problem = load(file, options, "an ultrametric", gaps="pairwise")
     if n_clusters is not None and n_clusters > len(problem.labels):
         raise click.BadParameter(
             f"{len(problem.labels)} leaves cannot be cut into {n_clusters}", param_hint="--clusters"
@@ -81,6 +82,8 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
 
 def _graph(problem: Problem, neighbours: int) -> Any:
     if problem.precomputed is None:
+        if problem.gaps is not None and problem.gaps.way == "pairwise":
+            return pal.ultrametric.Graph.from_distances(problem.distances(), neighbours, labels=problem.labels)
         return pal.ultrametric.Graph.from_points(problem.points(), neighbours, labels=problem.labels)
     between = problem.distances()
     i, j = np.triu_indices(len(between), 1)
@@ -112,6 +115,7 @@ def _result(file: str, problem: Problem, fitted: Any, flat: pal.Partition | None
     clusters = [{"members": list(m), "size": size, "height": height} for m, size, height in _clusters(fitted.hierarchy)]
     return {
         **results.heading("ultrametric", file, problem.leaves),
+        "missing": problem.missing,
         "exact": False,
         "model": {"name": loss},
         "loss": fitted.best_loss,

@@ -6,9 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.cli.reading.tables import TextTable, is_missing, is_number
+from palmette.cli.reading.cells import is_missing, is_number
+from palmette.cli.reading.gene_names import are_genes
+from palmette.cli.reading.tables import TextTable
 
 __all__ = ["Leaves", "as_matrix", "choose_columns"]
+
+_FEWEST_GENES = 100  # rows from which on a table may have been meant the other way round
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,17 +27,15 @@ class Leaves:
     table: TextTable
     notes: tuple[str, ...] = ()  #: what was left out, or looks odd, for stderr
 
-    def require_complete(self, model: str) -> None:
-        """Refuse missing values, by row and column."""
+    def first_gap(self, model: str) -> str:
+        """Which value is missing, and how many more, for whoever needs all of them."""
         missing = np.argwhere(np.isnan(self.values))
-        if len(missing):
-            row, column = missing[0]
-            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            raise ValueError(
-                f"{self.table.source}, {self.table.places[row]} ({self.labels[row]!r}), column "
-                f"{self.variables[column]!r}: the value is missing{more}, and {model} needs all of them; "
-                "fill it in, leave the row or the column out, or use palmette coalescent, which knows gaps"
-            )
+        row, column = missing[0]
+        more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""
+        return (
+            f"{self.table.source}, {self.table.places[row]} ({self.labels[row]!r}), column "
+            f"{self.variables[column]!r}: the value is missing{more}, and {model} needs all of them"
+        )
 
 
 def choose_columns(
@@ -71,7 +73,7 @@ def choose_columns(
         variables=tuple(str(c + 1) if table.columns is None else table.columns[c] for c in numbers),
         has_names=label_at is not None,
         table=table,
-        notes=tuple(notes),
+        notes=(*table.notes, *notes, *_turned(table, label_at, len(numbers))),
     )
 
 
@@ -93,6 +95,16 @@ def _characters(table: TextTable, columns: list[int]) -> tuple[list[int], list[s
             f"say --class {_called(table, odd[0])}, or leave it out with --ignore {_called(table, odd[0])}."
         )
     return [c for c in columns if c not in names], notes
+
+
+def _turned(table: TextTable, label_at: int | None, n_numbers: int) -> list[str]:
+    # What is to be said if samples seem to be the columns.
+    n = len(table.rows)
+    if label_at is None or n < max(_FEWEST_GENES, 4 * n_numbers):
+        return []
+    found = f"{n:,} rows are named like genes, and {n_numbers:,} columns have numbers; rows are what is clustered"
+    words = f"{found}. If samples are the columns, add --transpose."
+    return [words] if are_genes([row[label_at] for row in table.rows]) else []
 
 
 def _called(table: TextTable, column: int) -> str:
@@ -154,8 +166,8 @@ def _number(table: TextTable, row: int, column: int, cell: str) -> float:
     if not is_number(cell):
         name = repr(table.columns[column] if table.columns else str(column + 1))
         hint = f"a column of words can be named as --label {name} or --class {name}, or left out with --ignore {name}"
-        if is_number(cell.replace(",", ".")):
-            hint = "write a decimal point"
+        if is_number(cell.replace(",", "")) or is_number(cell.replace(".", "").replace(",", ".")):
+            hint = "write numbers with a decimal point, and thousands without a comma: 1234.5"
         shown = cell if len(cell) <= 40 else cell[:39] + "…"
         raise ValueError(f"{where}: {shown!r} is not a number; {hint}")
     value = float(cell)
@@ -197,7 +209,8 @@ def _check_entries(leaves: Leaves, kind: str) -> None:
     if kind == "distance":
         _check_distances(leaves)
     np.fill_diagonal(matrix, 0.0)
-    leaves.require_complete(f"a {kind} matrix")
+    if np.isnan(matrix).any():
+        raise ValueError(f"{leaves.first_gap(f'a {kind} matrix')}; fill it in, or leave the row and the column out")
     gap = np.abs(matrix - matrix.T)
     if gap.max(initial=0.0) > 1e-6 * np.abs(matrix).max(initial=0.0):
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)

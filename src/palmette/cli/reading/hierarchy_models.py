@@ -12,7 +12,7 @@ import palmette as pal
 from palmette.array_types import Floats
 from palmette.cli.reading.problem import Problem
 
-__all__ = ["NAMES", "ChosenModel", "choose_model", "make_model"]
+__all__ = ["NAMES", "OF_SIMILARITIES", "ChosenModel", "choose_model", "make_model"]
 
 NAMES = {
     "contrasts": "contrasts of points",
@@ -24,7 +24,7 @@ NAMES = {
     "sum-of-squares": "sums of squares",
 }
 _COSTS = ("dasgupta", "correlation", "sum-of-squares")
-_OF_SIMILARITIES = ("dasgupta", "correlation")
+OF_SIMILARITIES = ("dasgupta", "correlation")  #: models that see rows by how alike two are only
 _PAIRS = {"graph": "HierarchicalRandomGraph", "counts": "PoissonPairs", "normal-pairs": "NormalPairs"}
 
 
@@ -66,7 +66,7 @@ def choose_model(problem: Problem, name: str | None, beta: float, options: dict[
             f"--{given[0]} is for models that are costs; {name} is a likelihood and needs no temperature. "
             f"Leave it out, or add --model {', '.join(_COSTS[:-1])} or {_COSTS[-1]}"
         )
-    if name not in _OF_SIMILARITIES:
+    if name not in OF_SIMILARITIES:
         _refuse_similarities(name)
     if name != "contrasts" and options["dimension"] is not None:
         raise click.UsageError(f"--dimension is for --model contrasts, not for {name}")

@@ -1,20 +1,22 @@
-"""Tables as people keep them: CSV, TSV and Parquet files, or standard input, as cells of text."""
+"""Tables as people keep them: CSV, TSV, .xlsx and Parquet files, or standard input, as cells of text."""
 
 import csv
-import sys
+import re
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
 
 from palmette._extras import require
+from palmette.cli.reading.cells import as_text, is_number, kind, with_decimal_points
+from palmette.cli.reading.spreadsheets import is_zip, spreadsheet_rows
+from palmette.cli.reading.unpacking import bare_name, read_bytes, unpacked
 
-__all__ = ["TextTable", "is_missing", "is_number", "read_bytes", "read_table"]
+__all__ = ["TextTable", "read_table"]
 
-_MISSING = {"", "na", "n/a", "nan", "null", "?"}
 _DELIMITERS = {"tab": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 _BY_NAME = {".tsv": "\t", ".tab": "\t"}
 _CANDIDATES = ",;\t|"
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class TextTable:
     rows: list[list[str]]
     places: list[str]  #: what messages call each row: "line 3"
     raw: bytes  #: as it was read
+    notes: tuple[str, ...] = ()  #: what is to be said of it, for stderr
 
     @property
     def n_columns(self) -> int:
@@ -37,52 +40,44 @@ class TextTable:
         return f"column {column + 1}" if self.columns is None else f"column {self.columns[column]!r}"
 
 
-def is_missing(cell: str) -> bool:
-    """Whether a cell says that there is no value: empty, NA, N/A, NaN, null or ?, in any case."""
-    return cell.strip().lower() in _MISSING
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell is a number as Python writes it, infinite ones included."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell and not is_missing(cell)
-
-
-def read_bytes(source: str) -> bytes:
-    """The contents of a file; of standard input for ``-``."""
-    if source == "-":
-        return sys.stdin.buffer.read()
-    path = Path(source)
-    if not path.exists():
-        raise ValueError(f"{source} does not exist")
-    if path.is_dir():
-        raise ValueError(f"{source} is a folder; give a file, or - for standard input")
-    return path.read_bytes()
-
-
 def read_table(
-    source: str, delimiter: str | None = None, header: bool | None = None, square: bool = False
+    source: str,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    square: bool = False,
+    transpose: bool = False,
 ) -> TextTable:
     """The table in a file (``-``: standard input). `header` None: the first row is one if it looks like one.
 
-    `square`: the table is a matrix, with or without names; then its shape says whether there is a header.
+    `square`: the table is a matrix, with or without names; then its shape says whether there is a header. With
+    `transpose`, rows and columns change places before anything else is made of them.
     """
     raw = read_bytes(source)
     name = "standard input" if source == "-" else source
-    if raw[:4] == b"PAR1" or source.lower().endswith((".parquet", ".pq")):
-        columns, rows = _parquet(raw, name)
+    columns, rows, places, notes = _cells(unpacked(raw, name), name, delimiter, bare_name(source))
+    if transpose:
+        rows = [list(column) for column in zip(*(rows if columns is None else [list(columns), *rows]), strict=True)]
+        columns, name = None, f"{name} (transposed)"
         places = [f"row {number}" for number in range(1, len(rows) + 1)]
-    else:
-        rows, places = _text_rows(_decoded(raw, name), name, _delimiter(delimiter, source))
-        columns = None
+    if columns is None:
+        rows = with_decimal_points(rows)
         if _has_header(rows, header, square, name):
             columns, rows, places = tuple(cell.strip() for cell in rows[0]), rows[1:], places[1:]
     if not rows:
         raise ValueError(f"{name} has names of columns and no rows below them; one row per leaf is needed")
-    return TextTable(name, columns, rows, places, raw)
+    return TextTable(name, columns, rows, places, raw, tuple(notes))
+
+
+def _cells(
+    raw: bytes, name: str, delimiter: str | None, source: str
+) -> tuple[tuple[str, ...] | None, list[list[str]], list[str], list[str]]:
+    # Names of columns if the format has them, rows, what messages call these, and notes.
+    if raw[:4] == b"PAR1" or source.lower().endswith((".parquet", ".pq")):
+        columns, rows = _parquet(raw, name)
+        return columns, rows, [f"row {number}" for number in range(1, len(rows) + 1)], []
+    if is_zip(raw):
+        return None, *spreadsheet_rows(raw, name)
+    return None, *_text_rows(_decoded(raw, name), name, _delimiter(delimiter, source)), []
 
 
 def _parquet(raw: bytes, name: str) -> tuple[tuple[str, ...], list[list[str]]]:
@@ -92,14 +87,8 @@ def _parquet(raw: bytes, name: str) -> tuple[tuple[str, ...], list[list[str]]]:
         table = parquet.read_table(BytesIO(raw))
     except (pyarrow.ArrowException, OSError) as problem:
         raise ValueError(f"{name} is not a Parquet file that can be read: {problem}") from None
-    columns = [[_as_text(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[as_text(value) for value in column.to_pylist()] for column in table.columns]
     return tuple(map(str, table.column_names)), [list(row) for row in zip(*columns, strict=True)]
-
-
-def _as_text(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _decoded(raw: bytes, name: str) -> str:
@@ -110,7 +99,7 @@ def _decoded(raw: bytes, name: str) -> str:
         where = f"byte {problem.start + 1} is {raw[problem.start]:#04x}"
         raise ValueError(f"{name} is not text in UTF-8 ({where}); save it as CSV with that encoding") from None
     if "\0" in text:
-        raise ValueError(f"{name} is not a text file: it holds zero bytes; give CSV, TSV or Parquet")
+        raise ValueError(f"{name} is not a text file: it holds zero bytes; give CSV, TSV, .xlsx or Parquet")
     if not text.strip():
         raise ValueError(f"{name} is empty; a table with one row per leaf is needed")
     return text
@@ -155,6 +144,8 @@ def _sniffed(text: str) -> str:
     first = next(line for line in text.splitlines() if line.strip())
     outside = "".join(first.split('"')[::2])  # what is not in quotation marks
     counts = {delimiter: outside.count(delimiter) for delimiter in _CANDIDATES}
+    if any(counts[delimiter] for delimiter in _CANDIDATES[1:]):
+        counts[","] -= len(_DECIMAL_COMMA.findall(outside))
     best = max(counts, key=lambda delimiter: counts[delimiter])
     if counts[best]:
         return best
@@ -165,14 +156,14 @@ def _sniffed(text: str) -> str:
 def _has_header(rows: list[list[str]], given: bool | None, square: bool, name: str) -> bool:
     if given is not None:
         return given
-    first = [_kind(cell) for cell in rows[0]]
+    first = [kind(cell) for cell in rows[0]]
     if "number" not in first:
         return True
     if square:
         return _is_extra(rows)
     if "text" not in first:
         return False
-    if len(rows) > 1 and any({a, _kind(b)} == {"text", "number"} for a, b in zip(first, rows[1], strict=True)):
+    if len(rows) > 1 and any({a, kind(b)} == {"text", "number"} for a, b in zip(first, rows[1], strict=True)):
         return True
     raise ValueError(
         f"the first row of {name} holds words and numbers; say whether it is a row of names (--header) or of data "
@@ -182,11 +173,5 @@ def _has_header(rows: list[list[str]], given: bool | None, square: bool, name: s
 
 def _is_extra(rows: list[list[str]]) -> bool:
     # Whether a matrix has one row more than it has columns of numbers.
-    last = [_kind(cell) for cell in rows[-1]]
+    last = [kind(cell) for cell in rows[-1]]
     return len(rows) == last.count("number") + last.count("missing") + 1
-
-
-def _kind(cell: str) -> str:
-    if is_missing(cell):
-        return "missing"
-    return "number" if is_number(cell) else "text"

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 import palmette as pal
 from palmette.array_types import Floats
+from palmette.cli.notes import note
 from palmette.progress import be_quiet
 
-__all__ = ["infer_hierarchies", "infer_partitions", "note", "progress"]
+__all__ = ["infer_hierarchies", "infer_partitions", "progress"]
 
 
 def progress(quiet: bool) -> bool | None:
     """A bar if stderr is a terminal, none if all is to be quiet; nor a word on compilations then."""
     be_quiet(quiet)
     return False if quiet else None
-
-
-def note(text: str, quiet: bool) -> None:
-    """Say something on stderr that is not part of the result."""
-    if not quiet:
-        click.echo(f"Note: {text}", err=True)
 
 
 def infer_hierarchies(

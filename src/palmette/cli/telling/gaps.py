@@ -8,8 +8,9 @@ import numpy as np
 
 import palmette as pal
 from palmette.array_types import Floats
+from palmette.cli.reading.cells import is_missing
 from palmette.cli.reading.columns import Leaves, choose_columns
-from palmette.cli.reading.tables import is_missing, read_table
+from palmette.cli.reading.tables import read_table
 
 __all__ = ["IMPUTED", "Units", "filled", "placed"]
 

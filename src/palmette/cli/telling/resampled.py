@@ -11,9 +11,10 @@ import click
 
 import palmette as pal
 from palmette.array_types import Floats
+from palmette.cli.notes import note
 from palmette.cli.reading.hierarchy_models import ChosenModel, make_model
 from palmette.cli.reading.problem import Problem
-from palmette.cli.telling.exactness import note, progress
+from palmette.cli.telling.exactness import progress
 from palmette.evaluate import BootstrapRow
 from palmette.evaluate.bootstrap import SCALES
 from palmette.posterior.tables import Table

@@ -1,12 +1,4 @@
-"""How alike leaves are: similarities made of points or of distances, and what models and linkages make of them.
-
-Four kinds have a name; d is the Euclidean distance of two rows.
-
-- rbf: exp(−d² / (2 h²)), with h the median distance of two rows that differ unless it is given
-- linear: 1 − d / (largest d)
-- cosine: x·y / (‖x‖ ‖y‖)
-- correlation: that of Pearson, between rows
-"""
+"""Similarities of points and of distances, and what is made of them: centred ones, distances, linkages."""
 
 from __future__ import annotations
 
@@ -20,6 +12,9 @@ from scipy.spatial.distance import cdist, squareform
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_matrix, check_points, check_positive
 from palmette.hierarchy import Hierarchy
+from palmette.labels import labels_of
+from palmette.similarity.missing import with_gaps
+from palmette.similarity.shared_columns import shared_cosines, shared_distances, unit_of
 
 __all__ = [
     "KINDS",
@@ -40,20 +35,33 @@ KINDS = ("rbf", "linear", "cosine", "correlation")  #: the similarities that hav
 _OF_DISTANCES = ("rbf", "linear")
 
 
-def of_points(points: npt.ArrayLike, kind: str = "rbf", bandwidth: float | None = None) -> Floats:
+def of_points(
+    points: npt.ArrayLike,
+    kind: str = "rbf",
+    bandwidth: float | None = None,
+    *,
+    missing: str = "refuse",
+    labels: Sequence[str] | None = None,
+) -> Floats:
     """(n, n) similarities of the rows of (n, d) points; 1 for a row and itself.
 
     `kind` is one of `KINDS`; `bandwidth` is the h of "rbf". A row without a direction has no cosine, and one with the
-    same value in every column no correlation: that raises.
+    same value in every column no correlation: that raises. `missing`, one of `WAYS`, says what to do about NaN. With
+    "pairwise" two rows must share as many columns as tell anything: one for distances, two for a cosine, three for a
+    correlation; `overlaps` counts them, and `labels` are what a message calls rows.
 
     >>> of_points([[0.0], [1.0]]).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
+    >>> of_points([[1, 2, 3, np.nan], [2, 4, 5, 1]], "correlation", missing="pairwise").round(4).tolist()
+    [[1.0, 0.982], [0.982, 1.0]]
     """
     check_choice("similarity", kind, KINDS)
-    rows = check_points(points)
+    rows = with_gaps(points, missing)
     if kind in _OF_DISTANCES:
-        return of_distances(distances(rows), kind, bandwidth)
-    directions = _directions(rows, kind)
+        return of_distances(distances(rows, missing=missing, labels=labels), kind, bandwidth)
+    if np.isnan(rows).any():
+        return shared_cosines(rows, centred=kind == "correlation", labels=labels)
+    directions = _directions(rows, kind, labels)
     similarity = np.clip(directions @ directions.T, -1.0, 1.0)
     np.fill_diagonal(similarity, 1.0)
     return np.asarray(similarity)
@@ -79,15 +87,16 @@ def of_distances(between: npt.ArrayLike, kind: str = "rbf", bandwidth: float | N
         return np.asarray(np.exp(-0.5 * np.square(apart / width)))
 
 
-def distances(points: npt.ArrayLike) -> Floats:
-    """(n, n): Euclidean distances of the rows of (n, d) points.
+def distances(points: npt.ArrayLike, *, missing: str = "refuse", labels: Sequence[str] | None = None) -> Floats:
+    """(n, n): Euclidean distances of the rows of (n, d) points; `missing` and `labels` as for `of_points`.
 
     >>> distances([[0.0, 0.0], [3.0, 4.0]]).tolist()
     [[0.0, 5.0], [5.0, 0.0]]
     """
-    rows = check_points(points)
-    # In units of a power of two, which rounds nothing, so that no square overflows or underflows.
-    unit = np.ldexp(1.0, int(np.frexp(np.abs(rows).max(initial=0.0))[1]) - 1)
+    rows = with_gaps(points, missing)
+    if np.isnan(rows).any():
+        return shared_distances(rows, labels)
+    unit = unit_of(rows)
     return np.asarray(cdist(rows / unit, rows / unit) * unit)
 
 
@@ -170,7 +179,7 @@ def linkages(similarity: npt.ArrayLike, labels: Sequence[str] | None = None) -> 
     >>> linkages([[0, 3, 1], [3, 0, 2], [1, 2, 0]], ["a", "b", "c"])[0]
     Hierarchy.from_newick('(c,(a,b));')
     """
-    apart = to_distances(similarity)
+    apart, labels = to_distances(similarity), labels_of(similarity, labels)
     if len(apart) == 1:
         return [Hierarchy.from_linkage(np.empty((0, 4)), labels)]
     pairs = squareform(apart, checks=False)
@@ -181,7 +190,7 @@ def _pairs(matrix: Floats) -> Floats:
     return np.asarray(matrix[np.triu_indices(len(matrix), 1)])
 
 
-def _directions(rows: Floats, kind: str) -> Floats:
+def _directions(rows: Floats, kind: str, labels: Sequence[str] | None) -> Floats:
     # Rows of length 1, around their means for a correlation; divided first, so that no square overflows.
     largest = np.abs(rows).max(axis=1, initial=0.0)
     rows = rows / np.where(largest > 0.0, largest, 1.0)[:, None]
@@ -191,7 +200,8 @@ def _directions(rows: Floats, kind: str) -> Floats:
     flat = np.flatnonzero(lengths <= 1e-12)
     if len(flat) and len(rows) > 1:
         what = "has the same value in every column" if kind == "correlation" else "is zero in every column"
-        raise ValueError(f"row {flat[0]} (of 0 to {len(rows) - 1}) {what}: no {kind} with others; try similarity rbf")
+        which = f"{flat[0]} (of 0 to {len(rows) - 1})" if labels is None else repr(labels[flat[0]])
+        raise ValueError(f"row {which} {what}: no {kind} with others; try similarity rbf")
     return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0)[:, None])
 
 
