@@ -44,13 +44,18 @@ HEADER = (
 LARGE_HEADER = ("set", "samples", "model", "perplexity", "verdict", "R̂", "another seed", "sparse", "bootstrap")
 
 
-def read(path: Path) -> Any:
-    """(samples, genes): the numbers of a table, missing ones replaced by the mean of their column."""
+def cells_of(path: Path) -> tuple[list[str], Any]:
+    """The names of the samples and the (samples, genes) numbers of a table, NaN where one is missing."""
     raw = path.read_bytes()
     text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
-    rows = [[float(cell) if cell else np.nan for cell in row[2:]] for row in list(csv.reader(text.splitlines()))[1:]]
-    values = np.array(rows)
-    return np.where(np.isnan(values), np.nanmean(values, axis=0), values)
+    rows = list(csv.reader(text.splitlines()))[1:]
+    values = [[float(cell) if cell else np.nan for cell in row[2:]] for row in rows]
+    return [row[0] for row in rows], np.array(values)
+
+
+def read(path: Path) -> Any:
+    """(samples, genes): the numbers of a table, missing ones replaced by the mean of their column."""
+    return pal.similarity.completed(cells_of(path)[1], "mean")
 
 
 def made_up(n: int, rng: np.random.Generator) -> Any:
