@@ -56,22 +56,23 @@ def closest(graph, weights):
     return np.mean([(heights[_meet(merges, x, y)] - w) ** 2 for (x, y), w in _observed(graph)])
 
 
-def cluster_size(graph, weights, top=None):
+def cluster_size(graph, weights, top=None, over="top"):
     merges, heights = _heights(graph, weights)
     counted = []
     for (x, y), _ in _observed(graph):
         merge = _meet(merges, x, y)
         if top is None or merge >= len(merges) - top:
             counted.append(heights[merge] / min(len(part) for part in merges[merge][1]))
-    return np.mean(counted)
+    return np.sum(counted) / (len(counted) if over == "top" else graph.n_edges)
 
 
-def triplet(graph, weights, labels, margin):
+def triplet(graph, weights, labels, margin, both_orders=False):
     d = min_max(graph, weights)
     known = [v for v, label in enumerate(labels) if label >= 0]
+    pairs = itertools.permutations if both_orders else itertools.combinations
     hinges = [
         max(0.0, margin + d[ref, pos] - d[ref, neg])
-        for ref, pos in itertools.combinations(known, 2)
+        for ref, pos in pairs(known, 2)
         for neg in known
         if labels[ref] == labels[pos] != labels[neg]
     ]

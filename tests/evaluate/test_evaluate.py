@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_hierarchies import any_text, caterpillar, hierarchies, labelled_clusters, random_merges
+from scipy.sparse import coo_array, csr_matrix
 
 from palmette import Hierarchy
 from palmette.evaluate import (
@@ -168,7 +169,20 @@ def test_a_thousand_leaves_cost_what_the_matrix_of_ancestors_says():
         assert dasgupta_cost(h, w) == pytest.approx(expected, rel=1e-10)
 
 
+@given(hierarchies(labels=any_text), st.randoms(use_true_random=False))
+def test_a_sparse_similarity_costs_the_same(h, random):
+    w = random_similarity(h.n_leaves, 4) * (random_similarity(h.n_leaves, 5) > 0.5)
+    rows = list(range(h.n_leaves))
+    random.shuffle(rows)
+    names = [h.labels[i] for i in rows]
+    for kind in (coo_array, csr_matrix):
+        assert dasgupta_cost(h, kind(w)) == pytest.approx(dasgupta_cost(h, w), abs=1e-9)
+        shuffled = kind(w[np.ix_(rows, rows)])
+        assert dasgupta_cost(h, shuffled, labels=names) == pytest.approx(dasgupta_cost(h, w), abs=1e-9)
+
+
 def test_one_leaf_costs_nothing():
+    assert dasgupta_cost(Hierarchy.from_nested("a"), coo_array([[7.0]])) == 0.0
     assert dasgupta_cost(Hierarchy.from_nested("a"), [[7.0]]) == 0.0
 
 
@@ -182,6 +196,14 @@ def test_a_similarity_of_another_size_is_refused():
         dasgupta_cost(h, np.triu(np.ones((3, 3)), 1))
     with pytest.raises(ValueError, match="similarity is too large"):
         dasgupta_cost(h, np.full((3, 3), 1e300))
+    with pytest.raises(ValueError, match="2 rows, but the hierarchy has 3 leaves"):
+        dasgupta_cost(h, coo_array(np.ones((2, 2))))
+    with pytest.raises(ValueError, match=r"give w \+ w.T"):
+        dasgupta_cost(h, coo_array(np.triu(np.ones((3, 3)), 1)))
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        dasgupta_cost(h, coo_array(np.full((3, 3), np.nan)))
+    with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
+        dasgupta_cost(h, coo_array(np.ones((2, 3))))
 
 
 # Robinson–Foulds

@@ -63,8 +63,9 @@ def test_values_equal_their_definitions(case):
     found = subdominant(graph, weights)
     assert Closest().evaluate(found)[0] == pytest.approx(oracle.closest(graph, weights))
     for top in (None, 1, 2, 100):
-        expected = oracle.cluster_size(graph, weights, top)
-        assert ClusterSize(top).evaluate(found)[0] == pytest.approx(expected)
+        for over in ("top", "all"):
+            expected = oracle.cluster_size(graph, weights, top, over)
+            assert ClusterSize(top, over).evaluate(found)[0] == pytest.approx(expected)
     for slope in (1.0, 50.0, 40_000.0):  # the last is too steep for ratios of exponentials
         assert Dasgupta(slope).evaluate(found)[0] == pytest.approx(oracle.dasgupta(graph, weights, slope))
 
@@ -75,8 +76,10 @@ def test_triplets_equal_their_definition(case, seed):
     graph, weights = case
     classes = random_classes(graph.n_vertices, seed)
     for margin in (0.0, 0.02, 1.0):
-        expected = oracle.triplet(graph, weights, classes, margin)
-        assert Triplet(classes, margin).evaluate(subdominant(graph, weights))[0] == pytest.approx(expected, abs=1e-12)
+        for both in (False, True):
+            expected = oracle.triplet(graph, weights, classes, margin, both)
+            loss = Triplet(classes, margin, both_orders=both)
+            assert loss.evaluate(subdominant(graph, weights))[0] == pytest.approx(expected, abs=1e-12)
 
 
 def by_differences(graph, weights, loss, step):
@@ -94,7 +97,9 @@ def test_gradients_equal_differences(case, seed):
     graph, weights = case  # distinct hundredths, so that a small step changes no order
     classes = random_classes(graph.n_vertices, seed)
     found = subdominant(graph, weights)
-    for loss in (Closest(), ClusterSize(), ClusterSize(top=2), Triplet(classes, 0.505), Dasgupta(5.0), Dasgupta(20.0)):
+    triplets = [Triplet(classes, 0.505, both_orders=both) for both in (False, True)]
+    sizes = [ClusterSize(), ClusterSize(top=2), ClusterSize(top=2, over="all")]
+    for loss in (Closest(), *sizes, *triplets, Dasgupta(5.0), Dasgupta(20.0)):
         slopes = by_differences(graph, weights, loss, 1e-5)
         np.testing.assert_allclose(
             found.scatter(loss.evaluate(found)[1]), slopes, rtol=1e-5, atol=1e-6, err_msg=repr(loss)
@@ -142,7 +147,7 @@ def test_losses_add_up():
     parts = [loss.evaluate(found) for loss in (Closest(), ClusterSize(top=1), Dasgupta())]
     assert value == pytest.approx(parts[0][0] + 10 * parts[1][0] + 5 * parts[2][0])
     np.testing.assert_allclose(gradient, parts[0][1] + 10 * parts[1][1] + 5 * parts[2][1])
-    assert repr(both) == "Closest() + 10 * ClusterSize(top=1) + 5 * Dasgupta(slope=5.0)"
+    assert repr(both) == "Closest() + 10 * ClusterSize(top=1, over='top') + 5 * Dasgupta(slope=5.0)"
 
 
 def test_without_edges_every_loss_is_nothing():
@@ -167,6 +172,7 @@ def test_forests():
     [
         (lambda: ClusterSize(top=0), ValueError, "top is 0"),
         (lambda: ClusterSize(top=1.5), TypeError, "top must be an integer"),
+        (lambda: ClusterSize(over="sum"), ValueError, "over is 'sum'; give one of 'top', 'all'"),
         (lambda: Dasgupta(slope=0), ValueError, "positive number"),
         (lambda: Dasgupta(slope=np.nan), ValueError, "positive number"),
         (lambda: Dasgupta().check(Graph([[0, 1]], [0.0])), ValueError, r"edge 0 \(0–1\) has weight 0"),

@@ -72,7 +72,7 @@ class UltrametricClustering(HierarchyClusterer):
         missing: str | None = None,
         margin: float = 1.0,
         start: Any = "weights",
-        max_iter: int = 500,
+        max_iter: int = 4000,
         learning_rate: float = 0.1,
         progress: bool | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class UltrametricClustering(HierarchyClusterer):
         options: dict[str, Any] = {"iterations": self.max_iter, "learning_rate": self.learning_rate}
         found = fit(graph, self._make_loss(graph, y), start=self.start, progress=self.progress, **options)
         self.loss_ = found.best_loss
-        self.n_iter_ = len(found.history)
+        self.n_iter_ = found.iterations
         self._set_hierarchy(found.hierarchy)
         return self.hierarchy_.cut(k)
 

@@ -13,7 +13,7 @@ __all__ = ["Adam"]
 
 _FIRST, _SECOND = 0.9, 0.999  # what a step leaves of the mean gradient, and of the mean square
 _TINY = 1e-8  # this share of the first gradients is added to what a step is divided by
-_LEAST = 1e-6  # weights below this share of the scale are raised to it: at 0 nothing could ever move
+_LEAST = 1e-6  # weights below this share of the scale set out from it: at 0 nothing could ever move
 
 
 @dataclass
@@ -34,16 +34,12 @@ class Adam:
 
     @classmethod
     def at(cls, weights: Floats, scale: float) -> Adam:
-        """An optimiser that stands exactly at these weights (at a millionth of the scale where they are less)."""
+        """An optimiser that stands exactly at these weights, to the last bit."""
         reduced = np.maximum(weights / scale, _LEAST)
         # The inverse of log(1 + exp(x)), without overflow.
-        return cls.from_variables(np.where(reduced > 30, reduced, np.log(np.expm1(np.minimum(reduced, 30)))), scale)
-
-    @classmethod
-    def from_variables(cls, variables: Floats, scale: float) -> Adam:
-        """An optimiser at weights = scale · log(1 + exp(variables))."""
+        variables = np.where(reduced > 30, reduced, np.log(np.expm1(np.minimum(reduced, 30))))
         mean, square, largest = np.zeros((3, len(variables)))
-        return cls(variables, mean, square, largest, scale * np.logaddexp(0, variables), scale)
+        return cls(variables, mean, square, largest, weights.copy(), scale)
 
     def step(self, gradient: Floats, learning_rate: float) -> None:
         """One step against `gradient`, the derivatives by the weights, shape (M,)."""

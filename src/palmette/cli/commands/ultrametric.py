@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ __all__ = ["ultrametric"]
     show_default=True,
     help="What is made small: squared differences to the distances, these plus small clusters, Dasgupta's cost.",
 )
-@click.option("--iterations", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--iterations", type=click.IntRange(1), default=4000, show_default=True, help="At most so many.")
 @click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Cut into so many, for --membership and --json.")
 @output_options("newick", "table", "membership", "plot")
 def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any) -> None:
@@ -56,13 +57,15 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
         raise click.BadParameter(
             f"{len(problem.labels)} leaves cannot be cut into {n_clusters}", param_hint="--clusters"
         )
-    fitted = pal.ultrametric.fit(
-        _graph(problem, options["neighbours"]),
-        _loss(options["loss"]),
-        start=("weights", "average"),
-        iterations=options["iterations"],
-        progress=progress(options["quiet"]),
-    )
+    with warnings.catch_warnings():  # whether the loss settled is said below
+        warnings.simplefilter("ignore")
+        fitted = pal.ultrametric.fit(
+            _graph(problem, options["neighbours"]),
+            _loss(options["loss"]),
+            start=("weights", "average"),
+            iterations=options["iterations"],
+            progress=progress(options["quiet"]),
+        )
     hierarchy = fitted.hierarchy
     flat = None if n_clusters is None else hierarchy.cut(n_clusters)
     _write(files, hierarchy, flat, problem)
@@ -72,7 +75,7 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
     settled = "settled" if fitted.converged else "stopped before it settled; --iterations lets it go on"
     summary.facts(
         problem.described,
-        f"Loss: {options['loss']}, {fitted.best_loss:.6g} after {len(fitted.history)} steps ({settled})",
+        f"Loss: {options['loss']}, {fitted.best_loss:.6g} after {fitted.iterations} steps ({settled})",
     )
     summary.say_hierarchy("The fitted hierarchy", hierarchy, problem.leaves.classes)
     if flat is not None:
@@ -120,7 +123,7 @@ def _result(file: str, problem: Problem, fitted: Any, flat: pal.Partition | None
         "model": {"name": loss},
         "loss": fitted.best_loss,
         "converged": fitted.converged,
-        "n_iterations": len(fitted.history),
+        "n_iterations": fitted.iterations,
         "best": [results.clustering(fitted.hierarchy)],
         "clusters": clusters,
         **({} if flat is None else {"partition": results.clustering(flat)}),

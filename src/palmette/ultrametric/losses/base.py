@@ -21,6 +21,9 @@ class Loss(ABC):
     a number times a loss is a loss: ``Closest() + 10 * ClusterSize(top=10)``.
     """
 
+    reach: float = 0.0
+    """A height that the loss asks for by itself, such as a margin, in the unit of weights; steps are made for it."""
+
     @abstractmethod
     def evaluate(self, fitted: Subdominant) -> tuple[float, Floats]:
         """The loss, and its gradient by ``fitted.altitudes``: one number for each merge.
@@ -51,6 +54,7 @@ class WeightedSum(Loss):
 
     def __init__(self, *terms: tuple[float, Loss]) -> None:
         self.terms = terms
+        self.reach = max((loss.reach for weight, loss in terms if weight > 0), default=0.0)
 
     def evaluate(self, fitted: Subdominant) -> tuple[float, Floats]:
         """The sum of the losses, and of their gradients."""

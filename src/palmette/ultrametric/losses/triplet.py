@@ -20,12 +20,13 @@ class Triplet(Loss):
     """mean over triplets (ref, pos, neg) of max(0, margin + d(ref, pos) − d(ref, neg)).
 
     `classes` has one whole number per vertex: its class, or −1 where that is not known. `ref` and `pos` are two
-    vertices of one class, `ref` the one with the lower number, and `neg` is any vertex of another class.
+    vertices of one class, and `neg` is any vertex of another. `ref` is the one with the lower number, as in the
+    published code; with `both_orders` each of the two is, as the paper prints it (eqs. 10 and 11).
 
     No list of triplets is made: L vertices with a class take O(L² log L) time and O(L) memory, not O(L³).
     """
 
-    def __init__(self, classes: npt.ArrayLike, margin: float = 1.0) -> None:
+    def __init__(self, classes: npt.ArrayLike, margin: float = 1.0, *, both_orders: bool = False) -> None:
         numbers = as_integers(classes, "classes")
         if numbers.ndim != 1:
             raise ValueError(f"classes has shape {numbers.shape}; give one class per vertex, −1 where it is not known")
@@ -36,8 +37,10 @@ class Triplet(Loss):
         self._vertices = order.astype(np.int32)
         self._ends = np.repeat(np.cumsum(sizes), sizes)  # where the class of each ends, and where it begins
         self._begins = self._ends - np.repeat(sizes, sizes)
-        self.margin = check_non_negative("margin", margin)
-        self.n_triplets = int((sizes * (sizes - 1) // 2 * (len(order) - sizes)).sum())
+        self.margin = self.reach = check_non_negative("margin", margin)
+        self.both_orders = bool(both_orders)
+        in_one_order = int((sizes * (sizes - 1) // 2 * (len(order) - sizes)).sum())
+        self.n_triplets = 2 * in_one_order if self.both_orders else in_one_order
         if self.n_triplets == 0:
             raise ValueError(
                 f"classes make no triplet: {len(known)} vertices have a class, in {len(sizes)} classes; "
@@ -55,25 +58,34 @@ class Triplet(Loss):
         """The mean hinge, and its gradient by the altitudes."""
         counts = np.zeros(len(fitted.altitudes), dtype=np.int64)
         total = _sum_over_references(
-            fitted._links, fitted.altitudes, self._vertices, self._begins, self._ends, self.margin, counts
+            fitted._links,
+            fitted.altitudes,
+            self._vertices,
+            self._begins,
+            self._ends,
+            self.margin,
+            self.both_orders,
+            counts,
         )
         return total / self.n_triplets, counts / self.n_triplets
 
     def __repr__(self) -> str:
-        return f"Triplet(<{len(self._vertices)} vertices with a class>, margin={self.margin:g})"
+        orders = ", both_orders=True" if self.both_orders else ""
+        return f"Triplet(<{len(self._vertices)} vertices with a class>, margin={self.margin:g}{orders})"
 
 
 @kernel
-def _sum_over_references(links, altitudes, vertices, begins, ends, margin, counts):
+def _sum_over_references(links, altitudes, vertices, begins, ends, margin, both_orders, counts):
     total = 0.0
     n = len(vertices)
     everyone = np.empty(n, dtype=np.int32)
     for i in range(n):
         begin, end = begins[i], ends[i]
-        if i + 1 == end:
+        first = begin if both_orders else i
+        if end - first == 1:
             continue
         where_they_meet(links, np.full(n, vertices[i]), vertices, everyone)
-        near = np.sort(everyone[i + 1 : end])
+        near = np.sort(np.concatenate((everyone[first:i], everyone[i + 1 : end])))
         far = np.sort(np.concatenate((everyone[:begin], everyone[end:])))
         total += _hinges(altitudes, near, far, margin, counts)
     return total
