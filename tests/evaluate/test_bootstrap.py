@@ -38,6 +38,21 @@ def test_what_is_always_or_never_there_has_no_slope(share, au):
     assert approximately_unbiased(np.full(10, share), np.linspace(0.5, 1.4, 10), 100) == (au, 0.0)
 
 
+def test_one_scale_says_nothing_of_the_curvature():
+    value, error = approximately_unbiased([0.0, 0.3, 0.5, 1.0], [0.5, 1.0, 1.0, 2.0], 100)
+    assert value == pytest.approx(0.4)
+    assert error == pytest.approx(np.sqrt(0.4 * 0.6 / 200))
+
+
+@settings(max_examples=60)
+@given(counts=st.lists(st.integers(0, 20), min_size=10, max_size=10), d=st.integers(2, 5))
+def test_few_columns_and_few_draws_give_a_share_and_an_error(counts, d):
+    scales = np.array([max(1, round(r * d)) for r in np.linspace(0.5, 1.4, 10)]) / d
+    value, error = approximately_unbiased(np.array(counts) / 20, scales, 20)
+    assert 0.0 <= value <= 1.0
+    assert 0.0 <= error < np.inf
+
+
 def test_bp_is_the_share_of_draws():
     x = np.random.default_rng(1).normal(size=(5, 4))
     rows = evaluate.bootstrap(x, average, n_draws=200, scales=[1.0], rng=3)

@@ -122,7 +122,8 @@ def approximately_unbiased(shares: npt.ArrayLike, scales: npt.ArrayLike, n_draws
     """AU and its standard error, from the shares BP_r of `n_draws` each at scales r.
 
     Of weighted least squares on the shares between 0.001 and 0.999. If fewer than two are, there is no slope, and it is
-    the share that all of them are near: 0 or 1, with no error to speak of.
+    the share that all of them are near: 0 or 1, with no error to speak of. If they are all at one scale, as with a few
+    columns, nothing is known of the curvature, and it is BP there.
 
     >>> r = np.array([0.5, 1.0, 2.0])
     >>> value, _ = approximately_unbiased(norm.sf(-0.5 * np.sqrt(r) + 0.2 / np.sqrt(r)), r, 1000)
@@ -134,13 +135,16 @@ def approximately_unbiased(shares: npt.ArrayLike, scales: npt.ArrayLike, n_draws
     if used.sum() < 2:
         return float(np.round(bp.mean())), 0.0
     bp, r = bp[used], r[used]
+    if np.ptp(r) < 1e-9:
+        share = float(bp.mean())
+        return share, float(np.sqrt(share * (1.0 - share) / (n_draws * len(bp))))
     z = norm.isf(bp)
     weights = norm.pdf(z) ** 2 * n_draws / (bp * (1.0 - bp))
     terms = np.column_stack([r, 1.0 / r])
     covariance = np.linalg.pinv(terms.T @ (weights[:, None] * terms))
     v, c = covariance @ (terms.T @ (weights * z))
     across = np.array([-1.0, 1.0])
-    error = norm.pdf(c - v) * np.sqrt(across @ covariance @ across)
+    error = norm.pdf(c - v) * np.sqrt(max(0.0, float(across @ covariance @ across)))
     return float(norm.cdf(c - v)), float(error)
 
 
