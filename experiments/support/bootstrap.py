@@ -50,7 +50,9 @@ def main() -> None:
             ("AU", [abs(row.au - au) for row, (au, _) in pairs]),
             ("BP", [abs(row.bp - bp) for row, (_, bp) in pairs]),
         ):
-            print(f"{name}: {len(pairs)} of {len(found)} clusters, mean gap {np.mean(gaps):.4f}, largest {max(gaps):.4f}")
+            print(
+                f"{name}: {len(pairs)} of {len(found)} clusters, mean gap {np.mean(gaps):.4f}, largest {max(gaps):.4f}"
+            )
     filled = pal.similarity.completed(x, "mean")
     model = pal.models.Contrasts(pal.similarity.standardised(filled), dimension="effective", labels=labels)
     post = pal.evidence.posterior(model, seconds=options.seconds)
@@ -67,7 +69,9 @@ def main() -> None:
     print(f"{len(sure)} clusters have 0.95 or more of the posterior; in average linkage:")
     for row in sure:
         there = shown.get(frozenset(row.members))
-        print(f"{row.probability:.2f}  {row.size:3}  {'-' if there is None else f'{there.au:.2f}'}  {', '.join(row.members)}")
+        print(
+            f"{row.probability:.2f}  {row.size:3}  {'-' if there is None else f'{there.au:.2f}'}  {', '.join(row.members)}"
+        )
 
 
 if __name__ == "__main__":

@@ -290,6 +290,7 @@ GAPPY[:, :3] = np.nan_to_num(GAPPY[:, :3])
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
+@pytest.mark.filterwarnings("ignore:the loss had not settled")
 def test_rows_with_gaps_are_clustered_in_the_way_that_is_said(estimator, missing):
     with pytest.raises(ValueError, match="NaN"):
         clone(estimator).fit(GAPPY)

@@ -41,8 +41,8 @@ class UltrametricClustering(HierarchyClusterer):
         Of "closest+triplet", in units of the mean distance of neighbours.
     start
         Where the descent begins: "weights", "average" (average linkage), or both, of which the better is kept.
-    max_iter, learning_rate
-        Of the descent; see `palmette.ultrametric.fit`.
+    max_iter, learning_rate, tol
+        Of the descent, which is over when the loss falls by less than the share `tol`; see `palmette.ultrametric.fit`.
     progress
         Whether a bar is drawn on stderr; None draws one on a terminal, if it takes more than a second.
 
@@ -74,6 +74,7 @@ class UltrametricClustering(HierarchyClusterer):
         start: Any = "weights",
         max_iter: int = 4000,
         learning_rate: float = 0.1,
+        tol: float = 0.1,
         progress: bool | None = None,
     ) -> None:
         self._keep(locals())
@@ -84,7 +85,11 @@ class UltrametricClustering(HierarchyClusterer):
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         graph = self._graph(points)
-        options: dict[str, Any] = {"iterations": self.max_iter, "learning_rate": self.learning_rate}
+        options: dict[str, Any] = {
+            "iterations": self.max_iter,
+            "learning_rate": self.learning_rate,
+            "tolerance": self.tol,
+        }
         found = fit(graph, self._make_loss(graph, y), start=self.start, progress=self.progress, **options)
         self.loss_ = found.best_loss
         self.n_iter_ = found.iterations
