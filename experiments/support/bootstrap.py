@@ -2,9 +2,9 @@
 
     python experiments/support/bootstrap.py expression.csv.gz [--pvclust pvclust.csv] [--draws 1000] [--seconds 120]
 
-The table is that of run.py. AU and BP are of average linkage on Pearson correlations over the genes that both samples have,
-as pvclust computes them; `Rscript pvclust.R expression.csv.gz pvclust.csv` makes the file to compare with. Posterior
-support is that of contrasts with their parameters found by evidence, missing entries replaced by the mean of their gene.
+The table is that of run.py. AU and BP are of average linkage on Pearson correlations over the genes that both samples
+have, as pvclust computes them; `Rscript pvclust.R expression.csv.gz pvclust.csv` makes the file to compare with.
+Posterior support is that of contrasts with parameters found by evidence; missing entries are the mean of their gene.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 import palmette as pal
-
-SHOWN = 12  # clusters
 
 
 def average_linkage(x: np.ndarray, labels: list[str]) -> pal.Hierarchy:
@@ -58,20 +56,14 @@ def main() -> None:
     post = pal.evidence.posterior(model, seconds=options.seconds)
     print(post.verdict if hasattr(post, "verdict") else post)
     print(pal.evidence.compare(post))
-    theirs = {} if options.pvclust is None else of_pvclust(options.pvclust)
     shown = {frozenset(row.members): row for row in found}
-    print("| cluster | size | posterior | AU | BP | pvclust AU | pvclust BP |\n|---|---:|---:|---:|---:|---:|---:|")
-    for members, row in shown.items():
-        au, bp = theirs.get(members, (np.nan, np.nan))
-        cells = (", ".join(sorted(members)), row.size, f"{float(post.cluster_probability(members)):.2f}")
-        print(f"| {' | '.join(map(str, cells))} | {row.au:.2f} | {row.bp:.2f} | {au:.2f} | {bp:.2f} |")
-    sure = [row for row in post.cluster_probabilities(0.95) if row.size > 1]
-    print(f"{len(sure)} clusters have 0.95 or more of the posterior; in average linkage:")
-    for row in sure:
-        there = shown.get(frozenset(row.members))
-        print(
-            f"{row.probability:.2f}  {row.size:3}  {'-' if there is None else f'{there.au:.2f}'}  {', '.join(row.members)}"
-        )
+    print("| cluster | size | posterior | AU | BP |\n|---|---:|---:|---:|---:|")
+    listed = [*shown, *(frozenset(row.members) for row in post.cluster_probabilities(0.5))]
+    for members in dict.fromkeys(listed):
+        row = shown.get(members)
+        told = "not in the tree | " if row is None else f"{row.au:.2f} | {row.bp:.2f}"
+        support = float(post.cluster_probability(members))
+        print(f"| {', '.join(sorted(members))} | {len(members)} | {support:.2f} | {told} |")
 
 
 if __name__ == "__main__":
