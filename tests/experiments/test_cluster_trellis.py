@@ -23,6 +23,7 @@ MODULES = (
     "figure8",
     "figure8_grown",
     "histories",
+    "large_jets",
     "plane_figure4",
     "plane_jets",
     "plane_table1",
@@ -323,6 +324,16 @@ def test_draws_of_one_history_follow_the_exact_law(load, tmp_path, capsys):
     probabilities = np.full(10, 0.1)
     assert figure6.chi_squared(probabilities, np.full(10, 100.0)) == (0.0, 9)
     assert figure6.chi_squared(probabilities, np.r_[1000.0, np.zeros(9)])[0] == pytest.approx(9000.0)
+
+
+def test_large_jets_by_every_way(load, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    options = ["--leaves", 6, "--jets", 2]
+    text, files = call(load("large_jets"), tmp_path / "out", capsys, *options)
+    assert files == {"large_jets.txt"}
+    rows = {line.split(",")[1].split()[0]: line.split() for line in text.splitlines()[1:]}
+    assert rows.keys() == {"sparse", "sampled", "exact", "greedy", "beam"}
+    assert rows["exact"][3] == "0.00"
 
 
 # Jets in a plane, the version of 2020.
