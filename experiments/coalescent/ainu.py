@@ -127,12 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = command.parse_args(arguments)
     chosen, started = common.settings("ainu", given.settings), time.perf_counter()
     names, groups, x = read(given.data / "ainu_cognates.csv")
+    warnings.filterwarnings("ignore", message="of .* particles")  # the verdict is in the report
     evidences = log_evidences(x, chosen)
     process = IndependentSites(max(evidences, key=lambda rate: evidences[rate]))
     options = {"proposal": chosen["proposal"], "labels": names, "n_runs": chosen["runs"], "rng": chosen["seed"]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the verdict is in the report
-        draws = smc(x, process, chosen["runs"] * chosen["particles"], **options)
+    draws = smc(x, process, chosen["runs"] * chosen["particles"], **options)
     tree = draws.consensus()
     common.save(draw(tree, mean_ages(draws, tree), groups, draws), given.out / "ainu.png")
     common.tell(report(chosen, evidences, draws, tree), given.out / "ainu.txt")
