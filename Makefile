@@ -8,7 +8,7 @@ TRIAL ?= .trial
 # Tests that run at a time.
 JOBS ?= 2
 
-.PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs package clean
+.PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs package clean experiments
 
 demo: $(READY)
 	$(BIN)/python -m palmette.cli.tour
@@ -73,6 +73,46 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/partition_sampling.py
+
+# What the papers show, all of it or paper by paper (experiments/README.md): what needs no outside data, and with DATA=DIR the rest.
+EXPERIMENTS := cluster-trellis cluster-trellis-2020 compact-uncertainty coalescent ultrametric
+OUT ?= experiments/out
+RUN = $(BIN)/python experiments/$(1) --out $(OUT)/$(firstword $(subst /, ,$(1)))
+
+.PHONY: $(EXPERIMENTS:%=experiments-%)
+experiments: $(EXPERIMENTS:%=experiments-%)
+
+experiments-cluster-trellis: $(READY)
+	$(call RUN,cluster_trellis/figure4.py)
+	$(call RUN,cluster_trellis/table1.py)
+	$(call RUN,cluster_trellis/figure6.py)
+	$(call RUN,cluster_trellis/sparse_jets.py)
+	$(call RUN,cluster_trellis/large_jets.py)
+	$(call RUN,cluster_trellis/histories.py)
+	$(call RUN,cluster_trellis/figure8.py) $(if $(DATA),--data $(DATA)/pam50.csv)
+	$(BIN)/python experiments/cluster_trellis/statements.py
+
+experiments-cluster-trellis-2020: $(READY)
+	$(call RUN,cluster_trellis/plane_table1.py)
+	$(call RUN,cluster_trellis/plane_figure4.py)
+
+experiments-compact-uncertainty: $(READY)
+	$(call RUN,compact_uncertainty/run.py) $(if $(DATA),--data $(DATA)/pam50.csv)
+
+experiments-coalescent: $(READY)
+	$(call RUN,coalescent/figure1.py)
+	$(call RUN,coalescent/figure2.py)
+	$(if $(DATA),$(call RUN,coalescent/table1.py) --data $(DATA))
+	$(if $(DATA),$(call RUN,coalescent/wals.py) --data $(DATA))
+	$(if $(DATA),$(call RUN,coalescent/restoration.py) --data $(DATA))
+	$(if $(DATA),$(call RUN,coalescent/words.py) --data $(DATA))
+	$(if $(DATA),$(call RUN,coalescent/ainu.py) --data $(DATA))
+
+experiments-ultrametric: $(READY)
+	$(call RUN,ultrametric/figure2.py)
+	$(call RUN,ultrametric/figure4.py)
+	$(call RUN,ultrametric/figure5.py)
+	$(if $(DATA),$(call RUN,ultrametric/figure6.py) --data $(DATA))
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }

@@ -17,7 +17,7 @@ import common
 import figure8_grown
 import numpy as np
 from figure8_grown import Step, cost
-from samples import NO_CLASS, Samples, samples_from
+from samples import NO_CLASS, Samples, positive_seed, samples_from
 
 import palmette as pal
 from palmette.plot._axes import INK
@@ -122,7 +122,8 @@ def _legend(figure: Any, samples: Samples, numbers: str) -> None:
 
 def run_few(given: Any) -> str:
     """On the full trellis."""
-    samples = samples_from(given.data, FEW, given.seed)
+    seed = positive_seed(given.data, FEW, given.seed) if given.data and not given.any_sign else given.seed
+    samples = samples_from(given.data, FEW, seed)
     model = pal.models.Correlation(samples.affinity, given.beta, labels=samples.names)
     posterior = pal.HierarchyPosterior(model)
     common.save(draw_pair(samples, posterior, pal.search.greedy(model).hierarchy), given.out / "figure8.png")
@@ -150,6 +151,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--choices", type=int, default=100, help="choices of the few samples to compare searches on; 0: none")
     add("--sweeps", type=int, default=6400, help="of the chains that tell what is not covered (default: 6400); 0: none")
     add("--seed", type=int, default=0, help="of the choice of samples and of the chains (default: 0)")
+    add(
+        "--any-sign",
+        action="store_true",
+        help="few samples of this very seed (default: the next one that, as in the "
+        "paper, has positive correlations only)",
+    )
     given = command.parse_args(arguments)
     if given.beta is None:
         given.beta = BETA_WORDS if given.data is None else BETA

@@ -70,6 +70,16 @@ def choose(classes: Sequence[str], each: int, seed: int) -> list[int]:
     return chosen
 
 
+def positive_seed(path: Path, each: int, seed: int, tries: int = 1000) -> int:
+    """The first seed from this one on whose samples have positive correlations only; this one if there is none."""
+    _, classes, values = read_table(path)
+    if (np.ptp(values, axis=1) == 0).any():
+        return seed
+    own = np.corrcoef(values) > 0
+    rows = ((other, choose(classes, each, other)) for other in range(seed, seed + tries))
+    return next((other for other, chosen in rows if own[np.ix_(chosen, chosen)].all()), seed)
+
+
 def samples_from(path: Path | None, each: int, seed: int) -> Samples:
     """From a table; without one, all twelve languages of the numerals that ship."""
     if path is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,18 +38,6 @@ def log_evidences(x: Floats, chosen: dict[str, Any]) -> dict[float, float]:
     }
 
 
-def pooled(runs: Sequence[CoalescentDraws]) -> CoalescentDraws:
-    """Several runs as one: each counts by its estimate of the evidence."""
-    with np.errstate(divide="ignore"):
-        logs = [np.log(run.weights) + run.log_evidence for run in runs]
-    arrays = [np.concatenate([getattr(run, name) for run in runs]) for name in ("children", "ages")]
-    evidence = float(np.logaddexp.reduce([run.log_evidence for run in runs]) - np.log(len(runs)))
-    effective = np.sum([run.n_effective for run in runs], axis=0)
-    which = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
-    founders = np.concatenate([run.founders + len(run) * k for k, run in enumerate(runs)])
-    return CoalescentDraws(*arrays, np.concatenate(logs), evidence, effective, runs[0].labels, which, founders)
-
-
 def mean_ages(draws: CoalescentDraws, hierarchy: pal.Hierarchy) -> Floats:
     """(n_nodes,): the mean age of each cluster where it occurs; no cluster is older than one that holds it."""
     clusters = [frozenset(cluster) for cluster in hierarchy.clusters()]
@@ -67,9 +56,9 @@ def mean_ages(draws: CoalescentDraws, hierarchy: pal.Hierarchy) -> Floats:
     return found
 
 
-def supports(tree: pal.Hierarchy, runs: Sequence[CoalescentDraws]) -> dict[int, tuple[list[int], Floats]]:
+def supports(tree: pal.Hierarchy, draws: CoalescentDraws) -> dict[int, tuple[list[int], Floats]]:
     """The leaves of each inner node but the root, and its share of the posterior in each run."""
-    found = {}
+    found, runs = {}, draws.by_run()
     for node in range(tree.n_leaves, tree.n_nodes - 1):
         start, stop = tree.intervals[node]
         members = sorted(tree.leaf_order[start:stop].tolist())
@@ -77,10 +66,11 @@ def supports(tree: pal.Hierarchy, runs: Sequence[CoalescentDraws]) -> dict[int, 
     return found
 
 
-def note(pool: float, each: Floats) -> str:
-    """Per cent in the pool; and from the lowest to the highest run, if these are more than ten points apart."""
-    low, high = 100 * each.min(), 100 * each.max()
-    return f"{100 * pool:.0f}" + (f" ({low:.0f}–{high:.0f})" if high - low > 10 else "")
+def note(draws: CoalescentDraws, members: Sequence[int]) -> str:
+    """Per cent, and its standard error if that is more than a few points."""
+    found = draws.cluster_probability(members)
+    error = 100 * float(found.standard_error)
+    return f"{100 * float(found):.0f}" + (f" ± {error:.0f}" if error > 3 else "")
 
 
 def _root(t: Floats) -> Floats:
@@ -91,40 +81,41 @@ def _square(t: Floats) -> Floats:
     return np.asarray(np.sign(t) * t**2)
 
 
-def draw(tree: pal.Hierarchy, ages: Floats, groups: Sequence[str], runs: Sequence[CoalescentDraws]) -> Any:
+def draw(tree: pal.Hierarchy, ages: Floats, groups: Sequence[str], draws: CoalescentDraws) -> Any:
     """Varieties in the colours of their groups, and the probability of each cluster in per cent."""
     dated = pal.Hierarchy.from_parents(tree.parents, tree.labels, ages)
     figure, (ax,) = common.new_figure(8.0, 6.6)
     kinds = sorted(set(groups))
     colour = {kind: common.COLOURS[k % len(common.COLOURS)] for k, kind in enumerate(kinds)}
-    notes = {node: note(tree.support[node], each) for node, (_, each) in supports(tree, runs).items()}
+    notes = {node: note(draws, members) for node, (members, _) in supports(tree, draws).items()}
     common.draw_history(ax, dated, colours=[colour[group] for group in groups], notes=notes, fontsize=9)
     for kind in kinds:
         ax.plot([], [], color=colour[kind], label=kind)
     ax.legend(frameon=False, loc="upper left", fontsize=9)
     ax.set_xscale("function", functions=(_root, _square))  # young clusters are close together
     ax.set_xticks([-t for t in (4, 3, 2, 1, 0.5, 0.2, 0.05, 0) if t <= ages.max()])
-    ax.set_xlabel("t, on a scale of square roots\n% of the pooled posterior (and of single runs, if they disagree)")
+    ax.set_xlabel("t, on a scale of square roots\n% of the posterior, with its standard error if that is above 3")
     return figure
 
 
-def report(
-    chosen: dict[str, Any], evidences: dict[float, float], runs: Sequence[CoalescentDraws], tree: pal.Hierarchy
-) -> str:
-    """Evidences, and each cluster of the consensus in the pool and in every run."""
+def report(chosen: dict[str, Any], evidences: dict[float, float], draws: CoalescentDraws, tree: pal.Hierarchy) -> str:
+    """Evidences, whether the runs agree, and each cluster of the consensus with its error and in every run."""
     names = np.array(tree.labels)
     best = max(evidences, key=lambda rate: evidences[rate])
-    logs = ", ".join(f"{run.log_evidence:.1f}" for run in runs)
-    rows = [["cluster", "pool", "lowest", "highest run"]]
-    for node, (members, each) in supports(tree, runs).items():
-        rows.append([" ".join(names[members]), *(f"{p:.2f}" for p in (tree.support[node], each.min(), each.max()))])
-    share = np.exp([run.log_evidence for run in runs] - np.logaddexp.reduce([run.log_evidence for run in runs]))
+    runs = draws.by_run()
+    rows = [["cluster", "probability", "error", "lowest", "highest run"]]
+    for members, each in supports(tree, draws).values():
+        found = draws.cluster_probability(members)
+        numbers = (float(found), float(found.standard_error), each.min(), each.max())
+        rows.append([" ".join(names[members]), *(f"{p:.2f}" for p in numbers)])
     lines = [
         f"log evidence by rate ({chosen['rate_proposal']}, {chosen['rate_particles']} particles): "
         + ", ".join(f"{rate:g}: {value:.1f}" for rate, value in evidences.items()),
-        f"{len(runs)} runs of {len(runs[0])} particles ({chosen['proposal']}) at rate {best:g}, log evidence: {logs}",
-        f"the heaviest run has {share.max():.2f} of the pool",
-        "clusters with more than half of the pool",
+        f"{len(runs)} runs of {len(runs[0])} particles ({chosen['proposal']}) at rate {best:g}: "
+        f"log evidence {draws.log_evidence:.1f}, of single runs "
+        + ", ".join(f"{run.log_evidence:.1f}" for run in runs),
+        f"verdict: {draws.verdict}",
+        "clusters with more than half of the posterior",
         common.columns(rows),
     ]
     return "\n".join(lines)
@@ -136,14 +127,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = command.parse_args(arguments)
     chosen, started = common.settings("ainu", given.settings), time.perf_counter()
     names, groups, x = read(given.data / "ainu_cognates.csv")
+    warnings.filterwarnings("ignore", message="of .* particles")  # the verdict is in the report
     evidences = log_evidences(x, chosen)
     process = IndependentSites(max(evidences, key=lambda rate: evidences[rate]))
-    options = {"proposal": chosen["proposal"], "labels": names, "n_runs": 1}
-    runs = [smc(x, process, chosen["particles"], rng=(chosen["seed"], k), **options) for k in range(chosen["runs"])]
-    pool = pooled(runs)
-    tree = pool.consensus()
-    common.save(draw(tree, mean_ages(pool, tree), groups, runs), given.out / "ainu.png")
-    common.tell(report(chosen, evidences, runs, tree), given.out / "ainu.txt")
+    options = {"proposal": chosen["proposal"], "labels": names, "n_runs": chosen["runs"], "rng": chosen["seed"]}
+    draws = smc(x, process, chosen["runs"] * chosen["particles"], **options)
+    tree = draws.consensus()
+    common.save(draw(tree, mean_ages(draws, tree), groups, draws), given.out / "ainu.png")
+    common.tell(report(chosen, evidences, draws, tree), given.out / "ainu.txt")
     print(f"  {time.perf_counter() - started:.0f} s")
 
 

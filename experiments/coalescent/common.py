@@ -172,10 +172,15 @@ def draw_history(
         ax.annotate(
             (names or hierarchy.labels)[leaf], (0, row[leaf]), color=inks[leaf], annotation_clip=False, **beside
         )
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-    inside = {"xytext": (3, -0.5), "textcoords": "offset points", "va": "center", "fontsize": fontsize - 1.5}
-    for node, text in (notes or {}).items():
-        ax.annotate(text, (-ages[node], row[node]), color=INK, bbox=box, **inside)
+    above = {
+        "xytext": (-2, 1.5),
+        "textcoords": "offset points",
+        "ha": "right",
+        "va": "bottom",
+        "fontsize": fontsize - 1.5,
+    }
+    for node, text in (notes or {}).items():  # over the branch that leads to the cluster
+        ax.annotate(text, (-ages[node], row[node]), color=INK, **above)
     ax.set_ylim(n - 0.4, -0.8)
     ax.set_xlim(-1.04 * ages.max(), 0)
     ax.set_yticks([])

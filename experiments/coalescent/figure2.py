@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, run, draw, print."""
     given = common.parser("Figure 2: prediction of a hidden entry.").parse_args(arguments)
     chosen, started = common.settings("figure2", given.settings), time.perf_counter()
+    warnings.filterwarnings("ignore", message="of .* particles")  # that so few collapse is what the figure is about
     figure, axes = common.new_figure(9.0, 6.4, columns=2, rows=2)
     parts = []
     for ax, name in zip(axes, PANELS, strict=True):

@@ -1,6 +1,6 @@
 """Table 2 and figure 3a: languages by features of their grammar, most of which are not known.
 
-    python experiments/coalescent/wals.py --data DIR [--out DIR] [--only family]
+    python experiments/coalescent/wals.py --data DIR [--out DIR] [--only family|known|world]
 
 DIR holds wals_2008.csv: id, name, family, genus, …, n_known, then one column per feature f…, with values 1, 2, …, empty
 where unknown. Classes are genera. All choices are in settings.toml. README.md beside this file has the numbers.
@@ -26,6 +26,7 @@ PRINTED = {
     "family": {"average linkage": ".510 .414 .538", "BHC": ".491 .414 .590", "coalescent": ".813 .690 .769"},
     "world": {"average linkage": ".162 .227 .080", "BHC": ".160 .099 .248", "coalescent": ".269 .177 .369"},
 }
+PRINTED["known"] = PRINTED["world"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ def one_family(given: Languages, chosen: dict[str, Any]) -> Languages:
     return part.take(slice(None), part.known.sum(axis=0) >= chosen["min_seen"])
 
 
+def well_known(given: Languages, chosen: dict[str, Any]) -> Languages:
+    """Languages of all families of which enough is known."""
+    return given.take(given.known.sum(axis=1) >= chosen["min_known"], slice(None))
+
+
 def baselines(given: Languages, chosen: dict[str, Any]) -> Iterator[tuple[str, pal.Hierarchy]]:
     """Average linkage with an eye for what is missing, and without; BHC, which does not count it."""
     x = given.features
@@ -73,6 +79,9 @@ def baselines(given: Languages, chosen: dict[str, Any]) -> Iterator[tuple[str, p
     for concentration in chosen["bhc_concentrations"]:
         prior = pal.likelihoods.DirichletCategorical(concentration)
         yield f"BHC, Dirichlet({concentration:g})", pal.search.bayesian(x, prior).hierarchy
+    for n_rows in chosen["bhc_rows"]:
+        prior = pal.likelihoods.DirichletCategorical(n_rows, base=IndependentSites().given(x).equilibrium)
+        yield f"BHC, Dirichlet({n_rows:g}q)", pal.search.bayesian(x, prior).hierarchy
 
 
 def coalescents(given: Languages, chosen: dict[str, Any]) -> Iterator[tuple[str, pal.Hierarchy]]:
@@ -82,13 +91,21 @@ def coalescents(given: Languages, chosen: dict[str, Any]) -> Iterator[tuple[str,
         yield f"coalescent, {rule}, rate {chosen['rates'][0]:g}", history(x, chosen["rates"][0], rule)
     for rate in chosen["rates"][1:]:
         yield f"coalescent, rate1, rate {rate:g}", history(x, rate)
+    yield from with_ties(x, chosen)
     _, found = fit(x, IndependentSites(chosen["rates"][0]), rounds=chosen["rounds"])
     yield f"coalescent, rate1, rate {chosen['rates'][0]:g}, equilibria updated", found.hierarchy
 
 
-def history(x: Floats, rate: float, rule: Any = "rate1") -> pal.Hierarchy:
+def with_ties(x: Floats, chosen: dict[str, Any]) -> Iterator[tuple[str, pal.Hierarchy]]:
+    """Ties broken in other ways than the first."""
+    for ties in chosen["ties"][1:]:
+        rate = chosen["rates"][0]
+        yield f"coalescent, rate1, rate {rate:g}, ties: {ties}", history(x, rate, ties=ties)
+
+
+def history(x: Floats, rate: float, rule: Any = "rate1", ties: Any = None) -> pal.Hierarchy:
     """One greedy history."""
-    return greedy(x, IndependentSites(rate), rule).hierarchy
+    return greedy(x, IndependentSites(rate), rule, ties=ties or "log-z").hierarchy
 
 
 def report(title: str, found: dict[str, Floats], printed: dict[str, str]) -> str:
@@ -114,21 +131,25 @@ def draw(given: Languages, hierarchy: pal.Hierarchy) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, run, print."""
     command = common.parser("Table 2 and figure 3a: languages.", "folder with wals_2008.csv")
-    command.add_argument("--only", choices=["family", "world"], help="one of the two parts")
+    command.add_argument("--only", choices=list(PRINTED), help="one of the three parts")
     given = command.parse_args(arguments)
     chosen, how = common.settings("wals", given.settings), common.settings("scores", given.settings)
     world = read(given.data / chosen["file"])
-    for part in ("family", "world"):
+    choose = {"family": one_family, "known": well_known, "world": lambda given, _: given}
+    for part in PRINTED:
         if given.only in (None, part):
             started = time.perf_counter()
-            languages = one_family(world, chosen) if part == "family" else world
+            languages = choose[part](world, chosen)
             found = dict(baselines(languages, chosen))
             if part == "family":
                 found |= coalescents(languages, chosen)
                 tree = found[f"coalescent, rate1, rate {chosen['rates'][0]:g}"]
                 common.save(draw(languages, tree), given.out / "figure3a.png")
             else:
-                found["coalescent, rate1"] = history(languages.features, chosen["rates"][0])
+                found[f"coalescent, rate1, rate {chosen['rates'][0]:g}"] = history(
+                    languages.features, chosen["rates"][0]
+                )
+                found |= with_ties(languages.features, chosen)
             scores = {name: common.scores(tree, languages.genera, how) for name, tree in found.items()}
             title = f"{len(languages.names)} languages, {languages.features.shape[1]} features, "
             title += f"{len(set(languages.genera))} genera, {100 * np.mean(~languages.known):.0f} % unknown"

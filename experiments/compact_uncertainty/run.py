@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -130,22 +131,23 @@ def centred(similarity: Floats) -> tuple[Floats, float]:
     return similarity - mean, mean
 
 
-def problem_from_table(path: Path, samples: str | None, classes_column: str | None, seed: int) -> Problem:
-    """The recipe of the paper: variable genes, logarithms, exp(−distance), minus the mean."""
+def problem_from_table(
+    path: Path, samples: str | None, classes_column: str | None, seed: int, added: float | None = None
+) -> Problem:
+    """The recipe of the paper: variable genes, logarithms of values + `added`, exp(−distance), minus the mean."""
     table = read_table(path, classes_column)
     rows, how = choose_samples(table, samples, seed)
     chosen = table.take(rows)
     measured = np.flatnonzero(~np.isnan(chosen.values).all(axis=0))
     variance = np.nanvar(chosen.values[:, measured], axis=0)
     values = chosen.values[:, np.sort(measured[np.argsort(-variance, kind="stable")[:N_GENES]])]
-    positive = bool((values[~np.isnan(values)] > 0).all())
-    apart = distances(np.log(values) if positive else values)
+    values, logarithm = logarithms(values, added)
+    apart = distances(values)
     scale = float(apart[np.triu_indices(len(apart), 1)].mean())
     if scale == 0:
         raise ValueError("all chosen samples are equal, so there is nothing to cluster")
     affinity, mean = centred(np.exp(-apart / scale))
     gaps = int(np.isnan(values).sum())
-    logarithm = "taken: all values are positive" if positive else "not taken: not all values are positive"
     story = [
         ("data", f"{path.name}: {len(table.names)} samples, {table.values.shape[1]} genes"),
         ("samples", f"{len(rows)}, {how}"),
@@ -157,6 +159,18 @@ def problem_from_table(path: Path, samples: str | None, classes_column: str | No
         ("affinity", f"similarity minus its mean over pairs, {mean:.6g}"),
     ]
     return Problem(chosen.names, affinity, story)
+
+
+def logarithms(values: Floats, added: float | None) -> tuple[Floats, str]:
+    """Logarithms, and in words of what: of values + `added`, as in the paper; else of values that are all positive."""
+    known = values[~np.isnan(values)]
+    if added is not None:
+        if not (known + added > 0).all():
+            raise ValueError(f"a value is {known.min():g}, so that logarithms of values + {added:g} cannot be taken")
+        return np.log(values + added), f"of values + {added:g}"
+    if (known > 0).all():
+        return np.log(values), "taken: all values are positive"
+    return values, "not taken: not all values are positive"
 
 
 def _with_classes(table: Expressions) -> list[str]:
@@ -224,7 +238,9 @@ def report_pairs(labels: Sequence[str], log_potentials: Floats, together: Floats
     x, y = log_potentials[i, j], together[i, j]
     lines = ["Pairs: affinity against the probability of sharing a cluster (figure 2)"]
     if len(x) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
+        log_y = np.log(np.maximum(y, 1e-300))
         lines += [f"  correlation {pearsonr(x, y)[0]:.4f}, rank correlation {spearmanr(x, y)[0]:.4f}"]
+        lines += [f"  correlation with log P(i ~ j) {pearsonr(x, log_y)[0]:.4f}"]
     else:
         lines += ["  the correlation is not defined: all pairs have the same affinity or probability"]
     surprising = surprises(x, y)
@@ -275,12 +291,21 @@ def report_approximations(shares: dict[str, Floats], together: Floats, size: int
     )
 
 
+def draw_log_marginals(post: pal.PartitionPosterior) -> Any:
+    """Figure 2 as the paper has it: the logarithm of P(i ~ j), which sets pairs apart that are all near 0."""
+    ax = plot.affinity_against_coclustering(post.model, post, annotate=0)
+    together = post.coclustering()[np.triu_indices(len(post.labels), 1)]
+    ax.set(yscale="log", ylim=(together.min() / 2, 1.5))
+    return ax.figure
+
+
 def draw_figures(post: pal.PartitionPosterior, shares: Floats, out: Path) -> None:
     """Figures 2 to 5 of the paper, and the number of clusters."""
     approximate = plot.approximate_against_exact(shares, post)
     approximate.set_ylabel("P(i ~ j), Perturb-and-MAP")
     figures = {
         "figure2": plot.affinity_against_coclustering(post.model, post).figure,
+        "figure2_log": draw_log_marginals(post),
         "figure3": approximate.figure,
         "figures_4_and_5": plot.affinities_and_coclustering(post.model, post),
         "number_of_clusters": plot.n_clusters(post).figure,
@@ -322,20 +347,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, help="CSV or CSV.gz, one row per sample (default: the shipped numerals)")
     parser.add_argument("--samples", help=f"how many, or their names with commas between (default: {N_SAMPLES})")
     parser.add_argument("--classes-column", help="name of the column of classes (default: the second, if not numeric)")
+    parser.add_argument("--add", type=float, help="added to every value before its logarithm is taken (default: none)")
     parser.add_argument("--beta", type=float, default=BETA, help=f"inverse temperature (default: {BETA:g})")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of samples and of the draws (default: 0)")
     parser.add_argument("--perturbations", type=int, default=1000, help="Perturb-and-MAP draws (default: 1000)")
     parser.add_argument("--out", type=Path, default=Path("compact_uncertainty"), help="folder for what is written")
     given = parser.parse_args(arguments)
-    if given.data is None and (given.samples or given.classes_column):
-        parser.error("--samples and --classes-column are about a table; give one with --data")
+    if given.data is None and (given.samples or given.classes_column or given.add is not None):
+        parser.error("--samples, --classes-column and --add are about a table; give one with --data")
     if given.perturbations < 1:
         parser.error(f"--perturbations is {given.perturbations}; at least one is needed")
     try:
         if given.data is None:
             problem = problem_from_numerals()
         else:
-            problem = problem_from_table(given.data, given.samples, given.classes_column, given.seed)
+            problem = problem_from_table(given.data, given.samples, given.classes_column, given.seed, given.add)
         print(run(problem, given.beta, given.seed, given.perturbations, given.out), end="")
     except (ValueError, OSError, pal.TrellisTooLarge) as problem_found:
         parser.error(str(problem_found))

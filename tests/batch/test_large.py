@@ -75,6 +75,20 @@ def test_sampled_problems_are_right_within_their_errors(models, exact, mixed):
             assert log_prob == pytest.approx(wanted, abs=1e-9)
 
 
+def test_sparse_problems_find_the_map_and_have_a_lower_bound(models, exact):
+    found = batch.infer(models, n_draws=3, seed=9, exact_leaves=4, beyond="sparse")
+    is_large = np.array(SIZES) > 4
+    assert found.kinds.tolist() == ["sparse" if large else "exact" for large in is_large]
+    assert (found.log_partition_errors == np.where(is_large, np.inf, 0.0)).all()
+    assert (found.log_partition <= exact.log_partition + 1e-9).all()
+    assert found.map_log_potential == pytest.approx(exact.map_log_potential, abs=1e-9)  # few leaves: grown to find it
+    for i, model in enumerate(models):
+        for draw, log_prob in zip(found.draws(i), found.drawn_log_probs[i], strict=True):
+            assert log_prob == pytest.approx(model.log_potential(draw) - found.log_partition[i], abs=1e-9)
+    with pytest.raises(ValueError, match="give one of 'sampled', 'sparse'"):
+        batch.infer(models, beyond="chains")
+
+
 def same(one, two, which=slice(None)):
     for name in ("log_partition", "log_partition_errors", "map_log_potential", "drawn_log_probs", "r_hat", "kinds"):
         assert (getattr(one, name)[which] == getattr(two, name)).all(), name

@@ -56,7 +56,7 @@ def test_infer_writes_the_table_of_the_library(parquet, tmp_path):
     known = pal.jets.infer(pal.jets.read(parquet), rate=1.5, t_cut=16.0, searches=["greedy"], n_draws=2, seed=1)
     assert pal.batch.Results(tmp_path / "run").table().equals(known)
     code, out, _ = invoke(*arguments, "--json")
-    counts = {"jets": 40, "sampled": 0, "impossible": 0, "errors": 0, "first_errors": {}}
+    counts = {"jets": 40, "sampled": 0, "sparse": 0, "impossible": 0, "errors": 0, "first_errors": {}}
     assert json.loads(out) == {"folder": str(tmp_path / "run"), **counts}
     code, _, err = invoke(*arguments, "--seed", 2)
     assert code == 2

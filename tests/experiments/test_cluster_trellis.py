@@ -23,6 +23,7 @@ MODULES = (
     "figure8",
     "figure8_grown",
     "histories",
+    "large_jets",
     "plane_figure4",
     "plane_jets",
     "plane_table1",
@@ -31,6 +32,7 @@ MODULES = (
     "sparse_jets_figures",
     "sparse_jets_runs",
     "table1",
+    "transpose_expression",
 )
 
 
@@ -132,6 +134,30 @@ def test_samples_are_chosen_class_by_class_and_affinities_are_centred(load, tmp_
     assert (np.diag(affinity) == 0).all()
     _, _, values = samples_module.read_table(path)
     assert values[5, 5] == 0.0
+
+
+def test_genes_by_samples_become_samples_by_genes(load, tmp_path, capsys):
+    text = "\ta\tb\tc\nsubtype\tx\t\ty\nG1\t1.5\tNA\t-2\nG2\t0\t3\n"
+    (tmp_path / "genes.txt").write_text(text, encoding="utf-8")
+    script = load("transpose_expression")
+    script.main([str(tmp_path / "genes.txt"), str(tmp_path / "samples.csv")])
+    assert capsys.readouterr().out == "3 samples, 2 of them with a class; 2 genes, 2 values missing\n"
+    names, classes, values = load("samples").read_table(tmp_path / "samples.csv")
+    assert (names, classes[0], classes[2]) == (["a", "b", "c"], "x", "y")
+    assert values.tolist() == [[1.5, 0.0], [0.0, 3.0], [-2.0, 0.0]]
+    with pytest.raises(ValueError, match="gene 'G1' of sample 'a' is 'high', and no number"):
+        script.transposed([["", "a"], ["", "x"], ["G1", "high"]])
+
+
+def test_a_draw_with_positive_correlations_is_looked_for(load, tmp_path):
+    module = load("samples")
+    path = tmp_path / "table.csv"
+    rows = ["s,c,g,h,i", "a,x,1,2,3", "b,x,3,2,1", "d,y,1,2,4", "e,y,5,2,1"]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    seed = module.positive_seed(path, 1, 0)
+    assert module.samples_from(path, 1, seed).similarity.min() > 0
+    assert all(module.samples_from(path, 1, other).similarity.min() <= 0 for other in range(seed))
+    assert module.positive_seed(path, 2, 5) == 5  # all four are never alike
 
 
 @pytest.mark.parametrize(
@@ -298,6 +324,16 @@ def test_draws_of_one_history_follow_the_exact_law(load, tmp_path, capsys):
     probabilities = np.full(10, 0.1)
     assert figure6.chi_squared(probabilities, np.full(10, 100.0)) == (0.0, 9)
     assert figure6.chi_squared(probabilities, np.r_[1000.0, np.zeros(9)])[0] == pytest.approx(9000.0)
+
+
+def test_large_jets_by_every_way(load, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    options = ["--leaves", 6, "--jets", 2]
+    text, files = call(load("large_jets"), tmp_path / "out", capsys, *options)
+    assert files == {"large_jets.txt"}
+    rows = {line.split(",")[1].split()[0]: line.split() for line in text.splitlines()[1:]}
+    assert rows.keys() == {"sparse", "sampled", "exact", "greedy", "beam"}
+    assert rows["exact"][3] == "0.00"
 
 
 # Jets in a plane, the version of 2020.

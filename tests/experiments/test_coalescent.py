@@ -88,7 +88,7 @@ def test_table1_has_every_method_beside_the_paper(load, data, small, tmp_path, c
 
 def test_wals_tables_and_tree(load, data, small, tmp_path, capsys):
     text, files = call(load("wals"), tmp_path / "out", small, capsys, "--data", data)
-    assert files == {"table2_family.txt", "table2_world.txt", "figure3a.png"}
+    assert files == {"table2_family.txt", "table2_known.txt", "table2_world.txt", "figure3a.png"}
     assert "9 languages" in text
     assert "18 languages" in text
     assert "average linkage, common features" in text
@@ -110,7 +110,7 @@ def test_seeds_are_counted_as_usable_or_not(load, data, capsys):
 
 def test_restoration_of_hidden_features(load, data, small, tmp_path, capsys):
     text, files = call(load("restoration"), tmp_path / "out", small, capsys, "--data", data)
-    assert files == {"figure3b.png", "figure3b.txt"}
+    assert files == {"figure3b.png", "figure3b.txt", "figure3b_binary.png", "figure3b_binary.txt"}
     assert "PPCA 2" in text
     assert "10 × 4" in text
 

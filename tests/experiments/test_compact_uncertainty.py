@@ -19,7 +19,8 @@ import matplotlib.pyplot as plt
 import palmette as pal
 
 SCRIPT = Path(__file__).parents[2] / "experiments" / "compact_uncertainty" / "run.py"
-FILES = {"figure2.png", "figure3.png", "figures_4_and_5.png", "number_of_clusters.png", "results.txt"}
+FIGURES = {"figure2.png", "figure2_log.png", "figure3.png", "figures_4_and_5.png", "number_of_clusters.png"}
+FILES = {*FIGURES, "results.txt"}
 NAMES = ["$a_1$", "b, c", "d{e}", r"f\g", "100% h", "i", "é", "k_2", "l m"]
 
 
@@ -99,6 +100,18 @@ def test_positive_values_become_logarithms(run, tmp_path):
     raw = run.problem_from_table(write_table(tmp_path / "raw.csv", positive=True), "9", None, 0)
     assert ("logarithm", "taken: all values are positive") in raw.story
     np.testing.assert_allclose(raw.affinity, logged.affinity, atol=1e-2)  # up to the digits in the file
+
+
+def test_a_number_can_be_added_before_the_logarithm(run, tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("sample,one,two\na,0,3\nb,1,5\nc,4,0\n", encoding="utf-8")
+    problem = run.problem_from_table(path, "3", None, 0, 0.5)
+    assert ("logarithm", "of values + 0.5") in problem.story
+    apart = run.distances(np.log(np.array([[0, 3], [1, 5], [4, 0]]) + 0.5))
+    similarity = np.exp(-apart / apart[np.triu_indices(3, 1)].mean())
+    assert np.allclose(problem.affinity[0, 1] - problem.affinity[0, 2], similarity[0, 1] - similarity[0, 2])
+    with pytest.raises(ValueError, match="logarithms of values \\+ 0 cannot be taken"):
+        run.problem_from_table(path, "3", None, 0, 0.0)
 
 
 def test_affinities_are_centred_and_do_not_underflow(run, tmp_path):

@@ -1,23 +1,23 @@
 """Many small problems at once: log Z, the best hierarchy and draws of each, most of them in a few compiled calls.
 
 A thread takes a slice of the problems and solves each on its own full trellis; no Python code runs for a single one.
-Beyond 17 leaves all threads work on one problem after another, and from some size on it is sampled.
+Beyond 17 leaves all threads work on one problem after another, and from some size on it is sampled, or sparse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
-from palmette.batch.large import CHAINS, FEWEST_SWEEPS, RUNS, Answer, sample_one, solve_one
+from palmette.batch.large import CHAINS, FEWEST_SWEEPS, RUNS, Answer, grow_one, sample_one, solve_one
 from palmette.batch.problems import Problems
-from palmette.checks import as_integers, check_integer, check_whole
+from palmette.checks import as_integers, check_choice, check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card, html_table
 from palmette.errors import ImpossibleData
@@ -27,7 +27,9 @@ from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
 from palmette.threads import Workers, check_threads
 
-__all__ = ["FEWEST_LEAVES", "KERNEL_LEAVES", "SWEEPS", "BatchResult", "infer", "work_of"]
+__all__ = ["FEWEST_LEAVES", "KERNEL_LEAVES", "SWEEPS", "BatchResult", "Beyond", "infer", "work_of"]
+
+Beyond = Literal["sampled", "sparse"]
 
 SWEEPS = 200  # of each chain of a problem that is sampled
 FEWEST_LEAVES = 3  # of `exact_leaves`: below, there is nothing to sample
@@ -38,6 +40,7 @@ _SHOWN = 10  # problems in a notebook
 _DRAW_NANOSECONDS = 8.0  # per 2^n: a draw walks over some 2^n splits
 _MOVE_NANOSECONDS = 2e4  # a sweep is n moves
 _PILOT_SWEEPS = 3000  # of a problem that is sampled, whatever is asked for
+_GROWN_NANOSECONDS = 1e8  # per leaf of a problem on a sparse trellis; they differ by a factor of ten
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,8 @@ class BatchResult:
 
     Problems whose kind is "sampled" have a log Z with an error, the best hierarchy that was found, and draws of chains,
     whose log-probabilities are as uncertain as log Z is. −inf means there that no possible hierarchy was found, and an
-    error of ∞ that log Z is only known to be at least so much.
+    error of ∞ that log Z is only known to be at least so much. That is so for all problems whose kind is "sparse": all
+    that they have is that of a grown trellis.
     """
 
     log_partition: Floats  #: (N,)
@@ -58,7 +62,7 @@ class BatchResult:
     children: npt.NDArray[np.int32]  #: (Σ (n_i − 1), 2)
     drawn_children: npt.NDArray[np.int32]  #: (n_draws, Σ (n_i − 1), 2)
     drawn_log_probs: Floats  #: (N, n_draws): log-probability of each draw; −inf where nothing is possible
-    kinds: npt.NDArray[np.str_]  #: (N,): "exact" or "sampled"
+    kinds: npt.NDArray[np.str_]  #: (N,): "exact", "sampled" or "sparse"
     log_partition_errors: Floats  #: (N,): the standard error of log Z; 0 if it is exact
     r_hat: Floats  #: (N,): how far chains agree: 1 if they do, or if there are none
     labels: tuple[tuple[str, ...], ...] | None = None
@@ -114,6 +118,7 @@ def infer(
     streams: npt.ArrayLike | None = None,
     exact_leaves: int = DEFAULTS.batch_leaves,
     sweeps: int = SWEEPS,
+    beyond: Beyond = "sampled",
     threads: int | None = None,
     progress: bool | None = None,
 ) -> BatchResult:
@@ -127,7 +132,8 @@ def infer(
     Problems of more than `exact_leaves` are sampled, which takes some seconds each: four chains of `sweeps` sweeps, as
     `sampling.sample_hierarchies` has them, and 16 annealed runs of as many steps for log Z. What was sampled says so,
     and has errors: see `BatchResult`. An exact problem takes half a minute at 20 leaves, and a third of it for each
-    leaf less.
+    leaf less. With `beyond` "sparse" they are given a trellis that is grown, as `search.posterior` does it: the best
+    hierarchy is often better than what chains find, and log Z a lower bound that may be far too low.
 
     Every problem has a random stream of its own: its draws and chains depend on `seed` and on its entry of `streams`,
     a whole number, and on nothing else. Streams are 0, 1, … unless given: give them if a part of the problems is
@@ -151,19 +157,23 @@ def infer(
     most = min(KERNEL_LEAVES, exact_leaves)
     data = (*batch.arrays(), np.uint64(seed), streams, most)
     kernel = batch_kernel(batch.model)
-    work = work_of(sizes, n_draws, exact_leaves, sweeps)
+    check_choice("beyond", beyond, get_args(Beyond))
+    work = work_of(sizes, n_draws, exact_leaves, sweeps, beyond)
     is_large = sizes > most
     bar = Progress(f"{n} problems", float(work.sum()), progress)
     with Workers(check_threads(threads), bar) as workers:
         workers.run(lambda first, last: kernel(*data, first, last, *out[:5]), np.where(is_large, 0.0, work))
         for i in np.flatnonzero(is_large).tolist():
             one = (batch.alone(i), n_draws, seed, int(streams[i]), threads)
-            is_exact = sizes[i] <= exact_leaves
-            out.put(batch.offsets, i, solve_one(*one) if is_exact else sample_one(*one, sweeps))
+            if sizes[i] <= exact_leaves:
+                found = solve_one(*one)
+            else:
+                found = sample_one(*one, sweeps) if beyond == "sampled" else grow_one(*one)
+            out.put(batch.offsets, i, found)
             bar.advance(float(work[i]))
     for array in out:
         read_only(array)
-    kinds = read_only(np.where(sizes > exact_leaves, "sampled", "exact"))
+    kinds = read_only(np.where(sizes > exact_leaves, beyond, "exact"))
     return BatchResult(out.log_z, out.log_m, batch.offsets, *out[2:5], kinds, *out[5:], batch.labels)
 
 
@@ -195,12 +205,13 @@ class _Arrays(NamedTuple):
                 self.drawn[:, rows], self.logs[i] = found.drawn, found.drawn_log_probs
 
 
-def work_of(sizes: Ints, n_draws: int, exact_leaves: int, sweeps: int) -> Floats:
+def work_of(sizes: Ints, n_draws: int, exact_leaves: int, sweeps: int, beyond: Beyond = "sampled") -> Floats:
     """Nanoseconds that problems of these sizes take, about."""
     small = np.minimum(sizes, exact_leaves)
     exact = _NANOSECONDS * 3.0**small + n_draws * _DRAW_NANOSECONDS * 2.0**small
     sampled = _MOVE_NANOSECONDS * sizes * ((CHAINS + RUNS) * sweeps + _PILOT_SWEEPS)
-    return np.asarray(np.where(sizes > exact_leaves, sampled, exact), dtype=np.float64)
+    large = sampled if beyond == "sampled" else _GROWN_NANOSECONDS * sizes
+    return np.asarray(np.where(sizes > exact_leaves, large, exact), dtype=np.float64)
 
 
 def _check_streams(streams: npt.ArrayLike | None, n: int) -> Ints:

@@ -1,4 +1,4 @@
-"""One problem that is too large for the kernel of a batch: on the threads of a full trellis, or by chains.
+"""One problem too large for the kernel of a batch: on the threads of a full trellis, by chains, or on a sparse trellis.
 
 Its random numbers depend on (seed, stream) only, so an answer is the same whoever works it out, and in which company.
 """
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette import search
 from palmette.array_types import Floats, Ints
 from palmette.errors import ImpossibleData
 from palmette.models.split_model import SplitModel
@@ -21,7 +22,7 @@ from palmette.sampling.hierarchies import HierarchyRun
 from palmette.sampling.sampled_hierarchies import SampledPosterior
 from palmette.threads import check_threads
 
-__all__ = ["CHAINS", "FEWEST_SWEEPS", "RUNS", "Answer", "sample_one", "solve_one"]
+__all__ = ["CHAINS", "FEWEST_SWEEPS", "RUNS", "Answer", "grow_one", "sample_one", "solve_one"]
 
 CHAINS, RUNS = 4, 16  # chains for hierarchies, annealed runs for log Z
 FEWEST_SWEEPS = 8  # that something can be said of
@@ -50,13 +51,26 @@ def _stacked(merges: list[Ints]) -> Ints:
 def solve_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads: int | None) -> Answer:
     """Exactly, in many short slices: Ctrl-C is heard on the way."""
     posterior = HierarchyPosterior(model, threads=threads, progress=False)
+    return _asked(posterior, model, n_draws, np.random.default_rng([seed, stream]), error=0.0)
+
+
+def grow_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads: int | None) -> Answer:
+    """On a sparse trellis, grown: log Z is a lower bound, which an error of ∞ says."""
+    rng = np.random.default_rng([seed, stream])
+    posterior = search.posterior(model, exact_leaves=0, beyond="sparse", rng=rng, progress=False)
+    return _asked(posterior, model, n_draws, rng, error=np.inf)
+
+
+def _asked(
+    posterior: HierarchyPosterior, model: SplitModel, n_draws: int, rng: np.random.Generator, error: float
+) -> Answer:
     log_z = posterior.log_partition
     if log_z == -np.inf:
-        return _nothing(error=0.0)
+        return _nothing(error)
     best = posterior.map()
-    draws = posterior.sample(n_draws, rng=np.random.default_rng([seed, stream]))
+    draws = posterior.sample(n_draws, rng=rng)
     merges = _stacked([draw.children for draw in draws])
-    return Answer(log_z, 0.0, model.log_potential(best), best.children, merges, draws.log_probs, 1.0)
+    return Answer(log_z, error, model.log_potential(best), best.children, merges, draws.log_probs, 1.0)
 
 
 def sample_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads: int | None, sweeps: int) -> Answer:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette import search
 from palmette._extras import require
 from palmette.array_types import Floats, Ints
-from palmette.batch.inference import infer, work_of
+from palmette.batch.inference import Beyond, infer, work_of
 from palmette.batch.potentials import log_potentials
 from palmette.batch.problems import Problems
 from palmette.hierarchy import Hierarchy
@@ -59,6 +59,7 @@ class Inference:
     sweeps: int
     threads: int | None
     geometry: str = "pp"
+    beyond: Beyond = "sampled"
 
     def model(self, momenta: Floats) -> Ginkgo:
         """The model of one jet."""
@@ -75,7 +76,7 @@ class Inference:
         """Nanoseconds of jets of these sizes, about."""
         possible = np.where(sizes <= self.max_leaves, sizes, 0)
         searching = sum(_SEARCH.get(name, _SEARCH["greedy"]) for name in self.searches)
-        return work_of(possible, self.n_draws, self.exact_leaves, self.sweeps) + _OVERHEAD + searching
+        return work_of(possible, self.n_draws, self.exact_leaves, self.sweeps, self.beyond) + _OVERHEAD + searching
 
     def __call__(self, chunk: Chunk) -> dict[str, Any]:
         """Columns with an entry for each jet of the chunk."""
@@ -108,6 +109,7 @@ class Inference:
             streams=streams,
             exact_leaves=self.exact_leaves,
             sweeps=self.sweeps,
+            beyond=self.beyond,
             threads=self.threads,
             progress=False,
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette._extras import require
 from palmette.batch.engines import Engine
-from palmette.batch.inference import FEWEST_LEAVES, SWEEPS
+from palmette.batch.inference import FEWEST_LEAVES, SWEEPS, Beyond
 from palmette.batch.large import FEWEST_SWEEPS
 from palmette.batch.run import run
 from palmette.checks import check_integer, check_whole
@@ -44,6 +44,7 @@ def infer(
     max_leaves: int = MAX_LEAVES,
     exact_leaves: int = DEFAULTS.batch_leaves,
     sweeps: int = SWEEPS,
+    beyond: Beyond = "sampled",
     geometry: str = "pp",
     by: str | Sequence[str] | None = None,
     engine: Engine = None,
@@ -71,16 +72,18 @@ def infer(
     true_log_potential     log likelihood of the true history, if the jets have one; `truth` are its merges
     greedy_log_potential   … and `greedy` the merges, for each of `searches`
     draw_log_probs         log-probability of each draw; `draws` are their merges, one draw after another
-    kind                   "exact", or "sampled" by chains; `map` is then the best history that was found
-    log_partition_error    standard error of log Z; 0 if it is exact
+    kind                   "exact", "sampled" by chains, or "sparse" on a grown trellis; `map` is then the best history
+                           that was found
+    log_partition_error    standard error of log Z; 0 if it is exact, ∞ if it is a lower bound, as on a sparse trellis
     r_hat                  how far the chains agree: near 1 if they do; null if there are none
     error                  why there is nothing else in this row, or no log Z and MAP (and draws); null if all is there
     =====================  ======================================================================================
 
     A jet becomes an error if a number is not finite or an energy negative, if a particle or the whole has E² < |p|²
     by more than rounding, or if it has no particles. Jets of more than `exact_leaves` (22 at most, and three times the
-    work for each) are sampled, with `sweeps` as in `palmette.batch.infer`: some seconds each. Those of more than
-    `max_leaves` are not even that: they have what searches find, and the log potential of the truth.
+    work for each) are sampled, with `sweeps`, or with `beyond` "sparse" given a trellis that is grown, both as in
+    `palmette.batch.infer`: some seconds each. Those of more than `max_leaves` are not even that: they have what
+    searches find, and the log potential of the truth.
 
     >>> import palmette as pal
     >>> simulated = pal.simulate.ginkgo(3, max_leaves=6, rng=1)
@@ -102,12 +105,14 @@ def infer(
         check_integer("sweeps", sweeps, FEWEST_SWEEPS),
         None if engine is None else 1,
         geometry,
+        beyond,
     )
     chunks = _chunks(batches(jets, by), work, 1e9 * chunk_seconds)
     if folder is None:
         return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
     settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
-    settings |= {"exact_leaves": exact_leaves, "sweeps": sweeps, "geometry": geometry, "chunk_seconds": chunk_seconds}
+    settings |= {"exact_leaves": exact_leaves, "sweeps": sweeps, "beyond": beyond}
+    settings |= {"geometry": geometry, "chunk_seconds": chunk_seconds}
     bar: dict[str, Any] = {"total": _total(jets), "unit": "jets", "progress": progress}
     return run(work, chunks, folder, settings=settings, engine=engine, overwrite=overwrite, **bar)
 

@@ -5,12 +5,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from palmette.batch import Results
-from palmette.batch.inference import SWEEPS
+from palmette.batch.inference import SWEEPS, Beyond
 from palmette.batch.run import MANIFEST
 from palmette.cli.options import stack
 from palmette.cli.telling.exactness import progress
@@ -56,9 +56,16 @@ _law_options = stack(
         "--max-leaves", type=int, default=MAX_LEAVES, show_default=True, help="Larger jets get no log Z and no MAP."
     ),
     click.option(
-        "--exact-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets are sampled."
+        "--exact-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets: see --beyond."
     ),
     click.option("--sweeps", type=int, default=SWEEPS, show_default=True, help="Of the chains of a sampled jet."),
+    click.option(
+        "--beyond",
+        type=click.Choice(get_args(Beyond)),
+        default="sampled",
+        show_default=True,
+        help="Larger jets than --exact-leaves: by chains, or on a sparse trellis.",
+    ),
     click.option(
         "--geometry", type=click.Choice(["pp", "ee"]), default="pp", show_default=True, help="Of kt and its kin."
     ),
@@ -120,7 +127,8 @@ def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options
     if as_json:
         click.echo(json.dumps({"folder": str(folder), **counts}))
         return
-    sampled = f"; {counts['sampled']:,} were sampled, not summed over" if counts["sampled"] else ""
+    told = {"sampled": "were sampled, not summed over", "sparse": "were summed over on a sparse trellis"}
+    sampled = "".join(f"; {counts[kind]:,} {words}" for kind, words in told.items() if counts[kind])
     parts = len(results.parts)
     click.echo(f"{counts['jets']:,} jets in {parts} parts in {folder}; {counts['errors']:,} have errors{sampled}")
     if counts["impossible"]:
@@ -225,16 +233,18 @@ def _law_of(path: Path, by: Any) -> dict[str, Any]:
 
 def _counts(results: Results) -> dict[str, Any]:
     errors: Counter[str] = Counter()
-    total = sampled = impossible = 0
+    kinds: Counter[str] = Counter()
+    total = impossible = 0
     for part in results:
         total += part.num_rows
-        sampled += part["kind"].to_pylist().count("sampled")
+        kinds.update(part["kind"].drop_null().to_pylist())
         impossible += part["log_partition"].to_pylist().count(-math.inf)
         errors.update(error.partition(":")[0] for error in part["error"].drop_null().to_pylist())
     first = dict(errors.most_common(5))
     return {
         "jets": total,
-        "sampled": sampled,
+        "sampled": kinds["sampled"],
+        "sparse": kinds["sparse"],
         "impossible": impossible,
         "errors": errors.total(),
         "first_errors": first,
