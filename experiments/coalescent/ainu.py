@@ -66,11 +66,9 @@ def supports(tree: pal.Hierarchy, draws: CoalescentDraws) -> dict[int, tuple[lis
     return found
 
 
-def note(draws: CoalescentDraws, members: Sequence[int]) -> str:
-    """Per cent, and its standard error if that is more than a few points."""
-    found = draws.cluster_probability(members)
-    error = 100 * float(found.standard_error)
-    return f"{100 * float(found):.0f}" + (f" ± {error:.0f}" if error > 3 else "")
+def note(share: float, each: Floats) -> str:
+    """Per cent; with a question mark if runs are more than ten points apart."""
+    return f"{100 * share:.0f}" + ("?" if np.ptp(each) > 0.1 else "")
 
 
 def _root(t: Floats) -> Floats:
@@ -87,14 +85,14 @@ def draw(tree: pal.Hierarchy, ages: Floats, groups: Sequence[str], draws: Coales
     figure, (ax,) = common.new_figure(8.0, 6.6)
     kinds = sorted(set(groups))
     colour = {kind: common.COLOURS[k % len(common.COLOURS)] for k, kind in enumerate(kinds)}
-    notes = {node: note(draws, members) for node, (members, _) in supports(tree, draws).items()}
+    notes = {node: note(tree.support[node], each) for node, (_, each) in supports(tree, draws).items()}
     common.draw_history(ax, dated, colours=[colour[group] for group in groups], notes=notes, fontsize=9)
     for kind in kinds:
         ax.plot([], [], color=colour[kind], label=kind)
     ax.legend(frameon=False, loc="upper left", fontsize=9)
     ax.set_xscale("function", functions=(_root, _square))  # young clusters are close together
     ax.set_xticks([-t for t in (4, 3, 2, 1, 0.5, 0.2, 0.05, 0) if t <= ages.max()])
-    ax.set_xlabel("t, on a scale of square roots\n% of the posterior, with its standard error if that is above 3")
+    ax.set_xlabel("t, on a scale of square roots\n% of the posterior; ?: runs are more than ten points apart")
     return figure
 
 
