@@ -27,7 +27,7 @@ trees = pal.posterior.from_trees(pal.interop.read_trees("((a,b),c); (a,(b,c));")
 draws = pal.coalescent.smc(w[:4, :2], pal.coalescent.Brownian(), 100, proposal="prior-post", rng=0)
 partitions = pal.PartitionPosterior(pal.models.CorrelationClusters(w - 1))
 print(json.dumps([
-    post.log_partition, post.entropy, float(post.cluster_probability([0, 1])), post.map().to_newick(),
+    post.log_partition, post.entropy, float(post.cluster_probability([0, 1])), post.map().to_newick(digits=6),
     [h.to_newick() for h in post.sample(3, rng=1)], general.log_partition, general.cluster_probability([1, 2]),
     trees.entropy, draws.log_evidence, partitions.log_partition, pal.search.greedy(general.model).log_potential,
 ]))

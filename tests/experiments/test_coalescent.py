@@ -15,7 +15,6 @@ import pytest
 matplotlib.use("agg")
 
 import palmette as pal
-from palmette.coalescent import IndependentSites, smc
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "coalescent"
 pytestmark = pytest.mark.filterwarnings("ignore:of .* particles .* are independent")  # small settings need few
@@ -172,18 +171,6 @@ def test_a_bridge_ends_where_it_should(load):
     times = np.linspace(-2.0, -1.0, 50)
     path = load("figure1").bridge(times, 0.5, 3.0, np.random.default_rng(0))
     np.testing.assert_allclose(path[[0, -1]], [0.5, 3.0])
-
-
-def test_runs_are_pooled_by_their_evidence(load):
-    x = np.array([[0, 0, 1, 1], [0, 0, 1, 0], [1, 1, 0, 0.0]])
-    runs = [smc(x, IndependentSites(0.5), 30, rng=k) for k in range(3)]
-    pool = load("ainu").pooled(runs)
-    share = np.exp([run.log_evidence for run in runs])
-    np.testing.assert_allclose(pool.weights[:30].sum(), share[0] / share.sum())
-    np.testing.assert_allclose(np.exp(pool.log_evidence), share.mean())
-    each = [float(run.cluster_probability([0, 1])) for run in runs]
-    np.testing.assert_allclose(float(pool.cluster_probability([0, 1])), each @ share / share.sum())
-    assert pool.verdict.n_runs == 3
 
 
 def test_characteristic_words_are_more_frequent_inside(load):

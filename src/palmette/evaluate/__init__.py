@@ -1,6 +1,6 @@
 """Measures: costs of hierarchies, how far two clusterings are apart, known classes, agreement of samples, bootstrap."""
 
-from palmette.evaluate.bootstrap import BootstrapRow, approximately_unbiased, bootstrap
+from palmette.evaluate.bootstrap import SCALES, BootstrapRow, approximately_unbiased, bootstrap
 from palmette.evaluate.costs import dasgupta_cost
 from palmette.evaluate.distances import robinson_foulds, shared_clusters
 from palmette.evaluate.partitions import adjusted_rand, variation_of_information
@@ -9,6 +9,7 @@ from palmette.evaluate.samples import Agreement, agreement
 from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score
 
 __all__ = [
+    "SCALES",
     "Agreement",
     "BootstrapRow",
     "adjusted_rand",

@@ -24,7 +24,7 @@ from palmette.threads import Workers, check_threads
 
 __all__ = ["SCALES", "BootstrapRow", "approximately_unbiased", "bootstrap"]
 
-SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
+SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)  #: numbers of columns that are drawn, in terms of all
 _WORK = 4e7  # nanoseconds that a draw is taken to last: each is handed out by itself
 _USED = 1e-3  # shares nearer to 0 or 1 say nothing about a slope
 

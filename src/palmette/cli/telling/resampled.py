@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,9 +15,10 @@ from palmette.cli.notes import note
 from palmette.cli.reading.hierarchy_models import ChosenModel, make_model
 from palmette.cli.reading.problem import Problem
 from palmette.cli.telling.exactness import progress
-from palmette.evaluate import BootstrapRow
-from palmette.evaluate.bootstrap import SCALES
-from palmette.posterior.tables import Table
+
+if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it
+    from palmette.evaluate import BootstrapRow
+    from palmette.posterior.tables import Table
 
 __all__ = ["Figures", "Resampled", "resampling"]
 
@@ -54,12 +55,13 @@ class Resampled:
     @property
     def facts(self) -> dict[str, Any]:
         """How it was done, for programs."""
-        return {"n_draws": self.n_draws, "by": self.way, "scales": list(SCALES)}
+        return {"n_draws": self.n_draws, "by": self.way, "scales": list(pal.evaluate.SCALES)}
 
     def __str__(self) -> str:
         how = {"map": "the most probable hierarchy", "greedy": "a greedy search", "average": "average linkage"}
+        scales = len(pal.evaluate.SCALES)
         return (
-            f"Bootstrap: {self.n_draws:,} draws of the columns at each of {len(SCALES)} scales, and {how[self.way]} of "
+            f"Bootstrap: {self.n_draws:,} draws of the columns at each of {scales} scales, and {how[self.way]} of "
             "each. BP: how often a cluster comes back; AU: the same without its bias. Neither is a probability."
         )
 
