@@ -36,10 +36,10 @@ def history_from(merges: list[list[float]]) -> Hierarchy:
 
 
 def shared_ages(h: Hierarchy) -> np.ndarray:
-    """(n, n): how long the paths from the root to leaves i and j are one; on the diagonal the age of the root."""
+    """(n, n): how long the paths from the root to leaves i and j are one; on the diagonal, all the way to the leaf."""
     total = np.full((h.n_leaves, h.n_leaves), 0.0)
     for (i, j), age in itertools.chain(
-        (((i, i), 0.0) for i in range(h.n_leaves)),
+        (((i, i), h.heights[i]) for i in range(h.n_leaves)),
         (
             ((i, j), h.heights[h.n_leaves + k])
             for k, (left, right) in enumerate(h.splits())
@@ -184,12 +184,52 @@ def slow_best_length(log_z: Any, s0: float, rate: float) -> tuple[float, float]:
     return float(found.x), -float(found.fun)
 
 
+def slow_hazard(born: Any, events: Any, until: float) -> float:
+    """∫ m(m − 1)/2 du up to an age, m the number of leaves that are there minus that of events that have been."""
+    edges = sorted({age for age in (*born, *events, until) if age <= until})
+    total = 0.0
+    for low, high in itertools.pairwise(edges):
+        m = sum(age <= low for age in born) - sum(age <= low for age in events)
+        total += m * (m - 1) / 2 * (high - low)
+    return total
+
+
+def slow_evidence_of_three(x: np.ndarray, process: Any, born: Any, n_nodes: int = 60) -> tuple[float, np.ndarray]:
+    """(log p(x) without constants of leaves, the share of each first pair): quadrature over the ages of two events."""
+    rows, shares = [process.leaf(row) for row in x], []
+    for i, j, k in [(0, 1, 2), (0, 2, 1), (1, 2, 0)]:
+        share = 0.0
+        start = max(born[i], born[j])
+        for first, weight in _nodes(start, born[k], n_nodes):
+            near = process.log_z(rows[i], rows[j], np.asarray(2 * first - born[i] - born[j]))
+            joined = process.join(rows[i], first - born[i], rows[j], first - born[j])
+            seconds, weights = np.array(_nodes(max(first, born[k]), 0.0, n_nodes)).T
+            far = process.log_z(joined, rows[k], 2 * seconds - first - born[k])
+            prior = [slow_hazard(born, [first], second) for second in seconds]
+            share += weight * float(weights @ np.exp(near + far - prior))
+        shares.append(share)
+    return math.log(sum(shares)), np.array(shares) / sum(shares)
+
+
+def _nodes(start: float, kink: float, n_nodes: int) -> list[tuple[float, float]]:
+    # Gauss and Legendre's in the logarithm of the time since the start, to the kink and from there on.
+    u, w = np.polynomial.legendre.leggauss(n_nodes)
+    ends = [(start, math.log(kink - start)), (kink, 4.0)] if kink > start else [(start, 4.0)]
+    found = []
+    for low, high in ends:
+        half = 0.5 * (high + 20.0)
+        times = np.exp(half * (u + 1.0) - 20.0)
+        found += list(zip(low + times, half * w * times, strict=True))
+    return found
+
+
 def slow_greedy(
-    x: np.ndarray, process: Any, rule: str, by_log_z: bool = True
+    x: np.ndarray, process: Any, rule: str, by_log_z: bool = True, born: Any = None
 ) -> tuple[list[tuple[int, int]], list[float]]:
     """(children, ages): every pair looked at anew for every event; lineages are sorted by their lowest leaf."""
     n = len(x)
-    lineages = [Lineage(i, i, 0.0, process.leaf(row)) for i, row in enumerate(x)]
+    born = np.zeros(n) if born is None else born
+    lineages = [Lineage(i, i, float(born[i]), process.leaf(row)) for i, row in enumerate(x)]
     children: list[tuple[int, int]] = []
     ages: list[float] = []
     last = 0.0
@@ -214,7 +254,7 @@ def _next_event(
 ) -> tuple[float, float, float]:
     # (rank, log Z, age): the lowest rank goes first.
     if not any(p is not None and q is not None for p, q in zip(a.columns, b.columns, strict=True)):
-        return np.inf, 0.0, last + 1 / rate
+        return np.inf, 0.0, max(last, a.age, b.age) + 1 / rate
 
     def log_z(s: np.ndarray) -> np.ndarray:
         return process.log_z(a.columns, b.columns, s)

@@ -274,6 +274,37 @@ def test_coalescents_of_categories(as_json, run, folder):
     assert "rate 0.7 (as given)" in run("coalescent", "sites.csv", "--process", "sites", "--rate", 0.7)[1]
 
 
+@pytest.mark.filterwarnings("ignore:of .* particles")
+def test_coalescents_of_leaves_of_several_ages(as_json, run, folder):
+    x, ages = np.array([[1, 0], [1, np.nan], [0, 1], [0, 1]]), [0.0, 0.5, 0.0, 1.5]
+    cells = "name,age,x,y\na,0,red,1\nb,0.5,red,\nc,0,blue,2\nd,1.5,blue,2\n"
+    (folder / "dated.csv").write_text(cells, encoding="utf-8")
+    words = ("coalescent", "dated.csv", "--process", "sites", "--rate", 0.7, "--particles", 50, "--seed", 3)
+    found = as_json(*words, "--ages", "age", "--newick", "best.nwk", "--impute", "filled.csv")
+    process = pal.coalescent.IndependentSites(0.7, "uniform")
+    draws = pal.coalescent.smc(x, process, 50, proposal="prior-post", rng=3, leaf_ages=ages)
+    assert found["log_evidence"] == pytest.approx(draws.log_evidence)
+    best = pal.Hierarchy.from_newick((folder / "best.nwk").read_text(encoding="utf-8"))
+    np.testing.assert_allclose(best.aligned_to(tuple("abcd")).heights[:4], ages, atol=1e-9)
+    code, out, _ = run(*words, "--ages", "age")
+    assert code == 0
+    assert "ages of 0 to 1.5" in out
+    for wrong, message in (
+        (("--ages", "name", "--label", "name"), "is given as --ages and as --label"),
+        (("--ages", "old"), "--ages old: dated.csv has no such column"),
+        (("--ages", "x"), "'red' is no age"),
+        (("--ages", "age", "--place", "dated.csv"), "--place takes leaves of today only"),
+    ):
+        code, _, err = run(*words, *wrong)
+        assert code == 2
+        assert message in err
+    for cell in ("-1", ""):
+        (folder / "dated.csv").write_text(cells.replace("1.5", cell), encoding="utf-8")
+        code, _, err = run(*words, "--ages", "age")
+        assert code == 2
+        assert "ages are at least 0 and rise into the past" in err
+
+
 def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, folder):
     found = as_json("ultrametric", "distances.csv", "--precomputed", "distance", "--clusters", 4)
     apart = (1 - similarity).round(4)

@@ -36,7 +36,7 @@ class CoalescentDraws(Draws):
 
     `runs` (S,) says which of several independent runs each belongs to, and `founders` (S,) from which particle after
     the first event it descends: histories with one founder are not independent, and `n_independent` is how many are,
-    effectively.
+    effectively. `leaf_ages` (n,) are the heights of the leaves.
     """
 
     is_exact = False
@@ -52,6 +52,7 @@ class CoalescentDraws(Draws):
         runs: npt.NDArray[np.integer] | None = None,
         founders: npt.NDArray[np.integer] | None = None,
         process: Process | None = None,
+        leaf_ages: Floats | None = None,
     ) -> None:
         top = max(float(log_weights.max(initial=-np.inf)), np.finfo(np.float64).min)
         weight = np.exp(log_weights - top)
@@ -66,6 +67,7 @@ class CoalescentDraws(Draws):
         self.founders = read_only(np.arange(len(weight)) if founders is None else founders)
         self.process = process
         """What wanders along the branches, as far as it is known."""
+        self.leaf_ages = read_only(np.zeros(len(labels)) if leaf_ages is None else leaf_ages)
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -78,9 +80,11 @@ class CoalescentDraws(Draws):
         if isinstance(index, slice):
             arrays = self.children[index], self.ages[index], self._log_weights[index]
             origin = self.runs[index], self.founders[index], self.process
-            return CoalescentDraws(*arrays, self.log_evidence, self.n_effective, self.labels, *origin)
+            known = self.log_evidence, self.n_effective, self.labels
+            return CoalescentDraws(*arrays, *known, *origin, leaf_ages=self.leaf_ages)
         i = range(len(self))[index]
-        return Hierarchy.from_merges(self.children[i], self.labels, heights=self.ages[i])
+        heights = np.concatenate([self.leaf_ages, self.ages[i]])
+        return Hierarchy.from_merges(self.children[i], self.labels, heights=heights)
 
     @cached_property
     def n_independent(self) -> float:
@@ -102,7 +106,8 @@ class CoalescentDraws(Draws):
             own = self.runs == run
             arrays = self.children[own], self.ages[own], self._log_weights[own]
             origin = self.runs[own], self.founders[own], self.process
-            found.append(CoalescentDraws(*arrays, log_evidence, self.n_effective, self.labels, *origin))
+            known = log_evidence, self.n_effective, self.labels
+            found.append(CoalescentDraws(*arrays, *known, *origin, leaf_ages=self.leaf_ages))
         return found
 
     @cached_property
@@ -169,8 +174,10 @@ class CoalescentDraws(Draws):
     def resampled(self, size: int, rng: np.random.Generator | int | None = None) -> CoalescentDraws:
         """`size` of the histories, drawn by weight, with repetition, and of equal weight: fewer, for what is costly."""
         chosen = np.sort(np.random.default_rng(rng).choice(len(self), size, p=self.weights))
-        known = self.log_evidence, self.n_effective, self.labels, self.runs[chosen], self.founders[chosen], self.process
-        return CoalescentDraws(self.children[chosen], self.ages[chosen], np.zeros(size), *known)
+        known = self.log_evidence, self.n_effective, self.labels
+        origin = self.runs[chosen], self.founders[chosen], self.process
+        arrays = self.children[chosen], self.ages[chosen], np.zeros(size)
+        return CoalescentDraws(*arrays, *known, *origin, leaf_ages=self.leaf_ages)
 
     def expectation(self, values: npt.ArrayLike) -> Any:
         """Σ weight · value, for one value or array per history."""

@@ -19,7 +19,8 @@ from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import ages_of, evaluate_events
+from palmette.coalescent.joint import ages_of, evaluate_events, require_one_age
+from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.priors import InverseGamma, InverseWishart
 from palmette.hierarchy import Hierarchy
 
@@ -32,11 +33,17 @@ meet = log_integral = cast(Any, None)  # a process's, put in by `specialise`
 _STEP = 1e-4  # in log scale, of a central difference
 
 
-def sample_covariance(x: npt.ArrayLike, shape: Shape = "diagonal", leaf_variance: float = 0.0) -> Any:
+def sample_covariance(
+    x: npt.ArrayLike,
+    shape: Shape = "diagonal",
+    leaf_variance: float = 0.0,
+    leaf_ages: npt.ArrayLike | None = None,
+) -> Any:
     """The covariance of the rows of x, over 1 + leaf_variance: an unbiased estimate of Λ, whatever the history was.
 
     Two lineages meet after a time of mean 1, so E (x_i − x_j)(x_i − x_j)ᵀ = 2 (1 + leaf_variance) Λ. It is noisy, since
-    there is one history. A number for "scalar", (D,) for "diagonal", (D, D) for "full", which takes complete data only.
+    there is one history. Leaves of ages a_i and a_j are |a_i − a_j| further apart, so with `leaf_ages` half the mean of
+    that joins the 1. A number for "scalar", (D,) for "diagonal", (D, D) for "full", which takes complete data only.
 
     >>> sample_covariance([[0.0, 1.0], [2.0, float("nan")], [4.0, 3.0]])
     array([4., 2.])
@@ -48,11 +55,22 @@ def sample_covariance(x: npt.ArrayLike, shape: Shape = "diagonal", leaf_variance
         _check_complete(points)
     if not (counts > 1).any() or (shape != "scalar" and (counts < 2).any()):
         raise ValueError(f"column {int(np.argmin(counts))} of x has fewer than 2 entries and no variance; drop it")
-    centred = np.nan_to_num(points - np.nansum(points, axis=0) / np.maximum(counts, 1)) / np.sqrt(1 + leaf_variance)
+    lengths = 1 + leaf_variance + _half_gaps(points, check_leaf_ages(leaf_ages, len(points)))
+    centred = np.nan_to_num(points - np.nansum(points, axis=0) / np.maximum(counts, 1)) / np.sqrt(lengths)
     if shape == "full":
         return centred.T @ centred / (len(points) - 1)
     scatter, degrees = (centred**2).sum(axis=0), np.maximum(counts - 1, 0)
     return float(scatter.sum() / degrees.sum()) if shape == "scalar" else scatter / degrees
+
+
+def _half_gaps(points: Floats, leaf_ages: Floats) -> Floats:
+    # (D,): half the mean of |a_i − a_j| over the pairs of rows that have a column; of k sorted ages Σ (2i − k − 1) a_i.
+    found = np.zeros(points.shape[1])
+    for d in range(len(found)) if leaf_ages.any() else ():
+        ages = np.sort(leaf_ages[~np.isnan(points[:, d])])
+        k = len(ages)
+        found[d] = (2 * np.arange(1, k + 1) - k - 1) @ ages / max(k * (k - 1), 1)
+    return found
 
 
 def estimate_rate(
@@ -155,6 +173,7 @@ def estimate_scale(x: npt.ArrayLike, hierarchy: Hierarchy, process: Brownian, ro
 
 def _log_events(points: Floats, hierarchy: Hierarchy, process: Brownian) -> tuple[Floats, Floats]:
     # log ∫ e^(−cδ) Z(s0 + 2δ) dδ of every event, and how many entries the two lineages share.
+    require_one_age(hierarchy, "estimate_scale")
     prepared, n = process.prepare(points), hierarchy.n_leaves
     messages, ages = evaluate_events(prepared, hierarchy).messages, ages_of(hierarchy)
     order = np.argsort(ages[n:], kind="stable")

@@ -44,13 +44,14 @@ def rate_by_evidence(
     *,
     proposal: str = "prior-post",
     rng: int = 0,
+    leaf_ages: npt.ArrayLike | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> RateByEvidence:
     """The process with its rate, or all of its rates by one factor, at the largest estimated evidence.
 
     Equilibria stay as they are, and must not be "empirical". With few particles the evidence is noisy, but far less so
-    than it changes with the rate; `rates` and `log_evidences` show it.
+    than it changes with the rate; `rates` and `log_evidences` show it. `leaf_ages` as in `smc`.
 
     >>> import palmette as pal
     >>> truth = pal.coalescent.IndependentSites(0.3, [[0.5, 0.5]] * 30)
@@ -67,7 +68,7 @@ def rate_by_evidence(
             'give "uniform", or the probabilities'
         )
     check_integer("n_particles", n_particles, 1)
-    options = {"proposal": proposal, "rng": rng, "threads": threads, "progress": progress}
+    options = {"proposal": proposal, "rng": rng, "leaf_ages": leaf_ages, "threads": threads, "progress": progress}
 
     def tried(step: int) -> float:
         with purpose(f"rate {float(process.rate.mean()) * _FACTOR**step:.3g}"), warnings.catch_warnings():

@@ -18,6 +18,7 @@ from palmette.coalescent.brownian import Brownian
 from palmette.coalescent.estimate_brownian import estimate_rate, estimate_scale, sample_covariance
 from palmette.coalescent.estimate_sites import estimate_sites
 from palmette.coalescent.greedy import FoundHistory, Rule, Ties, greedy
+from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.priors import Gamma, InverseGamma, InverseWishart
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
@@ -40,14 +41,15 @@ def fit(
     labels: Sequence[str] | None = None,
     progress: bool | None = None,
     ties: Ties = "log-z",
+    leaf_ages: npt.ArrayLike | None = None,
 ) -> tuple[Any, FoundHistory]:
     """(process, found): a greedy history and the parameters for it, in turns, and at last the history for these.
 
     The shape of Λ, or the ratios of the rates of sites, and the equilibria come from the histories, the scale does not:
     see the top of this module. `scale` for `Brownian` motion: "moments" sets the trace of Λ to that of the
     `sample_covariance`; "em" starts there and takes a step of `estimate_scale` in each round; None keeps the trace. A
-    process with one number for Λ has no shape. The mean rate of `IndependentSites` is always kept. `rule` and
-    `ties` as in `greedy`.
+    process with one number for Λ has no shape. The mean rate of `IndependentSites` is always kept. `rule`,
+    `ties` and `leaf_ages` as in `greedy`; "em" takes leaves at age 0 only.
 
     >>> process, found = fit([[0.0, 1.0], [0.5, 5.0], [3.0, -6.0], [2.0, 1.0]], Brownian([1.0, 1.0]))
     >>> process.rate.round(3), found.hierarchy
@@ -62,14 +64,16 @@ def fit(
             raise ValueError('scale="em" is for Brownian motion; the mean rate of IndependentSites is kept')
         process = process.given(points)
     elif isinstance(process, Brownian):
-        process = process if scale is None else _by_moments(points, process)
+        if scale == "em" and check_leaf_ages(leaf_ages, len(points)).any():
+            raise ValueError('scale="em" takes leaves at age 0 only; with leaf_ages use "moments" or None')
+        process = process if scale is None else _by_moments(points, process, leaf_ages)
     else:
         raise TypeError(f"expected Brownian motion or IndependentSites, not {process!r}")
     step: Any = _next_sites if isinstance(process, IndependentSites) else _next_brownian
     for _ in range(rounds):
-        found = greedy(points, process, rule, labels, progress, ties=ties)
+        found = greedy(points, process, rule, labels, progress, ties=ties, leaf_ages=leaf_ages)
         process = step(points, found.hierarchy, process, prior, scale)
-    return process, greedy(points, process, rule, labels, progress, ties=ties)
+    return process, greedy(points, process, rule, labels, progress, ties=ties, leaf_ages=leaf_ages)
 
 
 def _next_brownian(points: Floats, hierarchy: Hierarchy, process: Any, prior: Any, scale: Scale | None) -> Brownian:
@@ -89,12 +93,12 @@ def _trace(process: Brownian) -> float:
     return float(np.trace(process.rate) if process.rate.ndim == 2 else process.rate.sum())
 
 
-def _by_moments(points: Floats, process: Brownian) -> Brownian:
+def _by_moments(points: Floats, process: Brownian, leaf_ages: npt.ArrayLike | None) -> Brownian:
     # Scaled so that the variances of columns with at least two entries add up to what they are.
     told = (~np.isnan(points)).sum(axis=0) > 1
     rate, _ = process.on_columns(points.shape[1])
     if not told.any():
         return process
-    variances = sample_covariance(points[:, told], "diagonal", process.leaf_variance)
+    variances = sample_covariance(points[:, told], "diagonal", process.leaf_variance, leaf_ages)
     factor = float(variances.sum() / (np.diag(rate) if rate.ndim == 2 else rate)[told].sum())
     return process.with_rate(process.rate * factor) if factor > 0 else process

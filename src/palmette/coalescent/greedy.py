@@ -18,6 +18,7 @@ from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
+from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
@@ -58,6 +59,7 @@ def greedy(
     progress: bool | None = None,
     *,
     ties: Ties = "log-z",
+    leaf_ages: npt.ArrayLike | None = None,
 ) -> FoundHistory:
     """A history that is good, not proved best: each event is the best next one, by one of three rules.
 
@@ -81,6 +83,10 @@ def greedy(
     share different numbers of columns are hardly comparable: prefer another rule there. For the same reason ties among
     real-valued rows with missing entries are always broken by order.
 
+    `leaf_ages` (n,) says how old leaves are, in the units of the ages of events, where they are not all of one age.
+    They become the heights of the leaves, and nobody meets a leaf before its age. With leaves of several ages the rule
+    is "rate1".
+
     Memory is n² numbers for "rate1", half of that by order, and n²/2 meetings for the others. `progress` as in
     `palmette.progress`.
 
@@ -95,25 +101,33 @@ def greedy(
     check_choice("ties", ties, get_args(Ties))
     prepared = process.prepare(x)
     names = check_labels(labels_of(x, labels), prepared.n_leaves)
+    born = check_leaf_ages(leaf_ages, prepared.n_leaves)
+    youngest = born.min()
+    born -= youngest
+    if rule != "rate1" and born.any():
+        raise ValueError(f'rule {rule!r} takes leaves of one age only; with leaves of several ages use "rate1"')
     by_log_z = ties == "log-z" and not prepared.kind.has_units
-    lineages = _Clocks(prepared, by_log_z) if rule == "rate1" else _Meetings(prepared, rule, by_log_z)
+    lineages = _Clocks(prepared, born, by_log_z) if rule == "rate1" else _Meetings(prepared, born, rule, by_log_z)
     bar = Progress("greedy history", max((prepared.n_leaves - 1) ** 2, 1), progress)
     try:
         children, ages = _agglomerate(lineages, bar)
     finally:
         bar.close()
-    hierarchy = Hierarchy.from_merges(children, names, heights=ages)
+    heights = np.concatenate([born, ages])
+    hierarchy = Hierarchy.from_merges(children, names, heights=heights)
     events = evaluate_events(prepared, hierarchy)
-    terms = [log_prior(hierarchy), *events.log_z, events.log_root, prepared.log_constant]
-    return FoundHistory(hierarchy, total_log(terms), lineages.n_evaluations, _count_clamped(children, ages))
+    terms = [log_prior(hierarchy, born), *events.log_z, events.log_root, prepared.log_constant]
+    if youngest > 0.0:
+        hierarchy = Hierarchy.from_merges(children, names, heights=heights + youngest)
+    return FoundHistory(hierarchy, total_log(terms), lineages.n_evaluations, _count_clamped(children, heights))
 
 
 class _Lineages(ABC):
     """The messages and ages of the lineages that are left, by slot; a subclass knows who meets next, and when."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, born: Floats) -> None:
         self.theta, self.n_meeting, self.n = prepared.theta, prepared.n_meeting, prepared.n_leaves
-        self.messages, self.ages = prepared.leaves.copy(), np.zeros(self.n)
+        self.messages, self.ages = prepared.leaves.copy(), born.copy()
         self.slots, self.n_evaluations = np.arange(self.n), 0
         self._join = specialise(_join, join=prepared.kind.join)
 
@@ -152,7 +166,9 @@ def _agglomerate(lineages: _Lineages, bar: Progress) -> tuple[Ints, Floats]:
     for step in range(n - 1):
         i, j, age = lineages.next(last)
         n_left = n - step
-        last = max(age, last) if age < np.inf else last + 2 / (n_left * (n_left - 1))
+        if age == np.inf:
+            age = max(last, lineages.ages[i], lineages.ages[j]) + 2 / (n_left * (n_left - 1))
+        last = max(age, last)
         children[step], ages[step] = (node[i], node[j]), last
         node[i] = n + step
         lineages.join(i, j, last)
@@ -160,9 +176,9 @@ def _agglomerate(lineages: _Lineages, bar: Progress) -> tuple[Ints, Floats]:
     return children, ages
 
 
-def _count_clamped(children: Ints, ages: Floats) -> int:
-    born = np.concatenate([np.zeros(len(ages) + 1), ages])
-    lengths = 2 * ages - born[children].sum(axis=1)
+def _count_clamped(children: Ints, heights: Floats) -> int:
+    ages = heights[len(children) + 1 :]
+    lengths = 2 * ages - heights[children].sum(axis=1)
     return int(((np.diff(ages, prepend=0.0) == 0) & (lengths > 0)).sum())
 
 
@@ -172,8 +188,8 @@ class _Clocks(_Lineages):
     A clock is one number or two, compared in turn: the age and, to break ties, −log Z at that age.
     """
 
-    def __init__(self, prepared: Prepared, by_log_z: bool) -> None:
-        super().__init__(prepared)
+    def __init__(self, prepared: Prepared, born: Floats, by_log_z: bool) -> None:
+        super().__init__(prepared, born)
         width = 2 if by_log_z else 1
         self._table, self._row = np.empty((self.n * (self.n - 1) // 2, width)), np.empty((self.n, width))
         self._partner, self._clock = np.full(self.n, -1), np.full((self.n, width), np.inf)
@@ -192,8 +208,8 @@ class _Clocks(_Lineages):
 class _Meetings(_Lineages):
     """The meeting of every pair, computed once; whom it brings together first is found anew for every event."""
 
-    def __init__(self, prepared: Prepared, rule: Rule, by_log_z: bool) -> None:
-        super().__init__(prepared)
+    def __init__(self, prepared: Prepared, born: Floats, rule: Rule, by_log_z: bool) -> None:
+        super().__init__(prepared, born)
         self._how = rule == "max-prob", by_log_z
         self._shared = np.empty(self.n * (self.n - 1) // 2)
         self._meetings = np.empty((len(self._shared), self.n_meeting))

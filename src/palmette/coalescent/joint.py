@@ -1,7 +1,8 @@
 """log p(x, history) = log p(history) + log p(x | history), with Kingman's coalescent as the prior of histories.
 
-A *history* is a binary hierarchy whose heights are ages: leaves at 0, and an *event* at each inner node, where two
-lineages meet. With m lineages left, any two of them meet at rate 1, so the next event comes at rate c = m(m − 1)/2.
+A *history* is a binary hierarchy whose heights are ages: leaves at 0 or at their own ages, and an *event* at each inner
+node, where two lineages meet. While m lineages are there, any two of them meet at rate 1, so the next event comes at
+rate c = m(m − 1)/2.
 """
 
 from __future__ import annotations
@@ -14,36 +15,49 @@ import numpy.typing as npt
 
 from palmette._jit import specialise
 from palmette.array_types import Floats
+from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["BothSides", "Events", "ages_of", "both_sides", "branch_lengths", "evaluate_events"]
-__all__ += ["log_joint", "log_likelihood", "log_prior", "total_log"]
+__all__ += ["log_joint", "log_likelihood", "log_prior", "require_one_age", "total_log"]
 
 meet = log_z = join = log_root = cast(Any, None)  # a process's, put in by `specialise`
 
 _ROUNDING = 1e-9  # of the age of the root: what text formats and sums of branch lengths leave
 
 
-def log_prior(hierarchy: Hierarchy) -> float:
+def log_prior(hierarchy: Hierarchy, leaf_ages: npt.ArrayLike | None = None) -> float:
     """−Σ_i c_i δ_i: the density of the n-coalescent at this history; δ_i is the time between events, c_i = C(n−i+1, 2).
 
     It is a density in the durations, over histories with the order of their events, and integrates to 1 over them.
 
+    With `leaf_ages` (n,), a lineage is there from the age of its leaf on, and the sum is over the times between events
+    and arrivals. The heights of the leaves must be these ages, up to a shift of all heights.
+
     >>> log_prior(Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.5, 2.0]))  # −3 · 0.5 − 1 · 1.5
     -3.0
+    >>> log_prior(Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0, 0, 1, 0.5, 2]), [0, 0, 1])  # −0.5 − 0 − 1
+    -1.5
     """
-    ages = np.sort(ages_of(hierarchy)[hierarchy.n_leaves :])
-    lineages = np.arange(hierarchy.n_leaves, 1, -1)
+    ages, n = ages_of(hierarchy), hierarchy.n_leaves
+    _check_heights(ages, n, leaf_ages)
+    first = ages[:n].min()
+    late = ages[:n][ages[:n] > first]
+    times = np.concatenate([ages[n:], late])
+    change = np.repeat([-1, 1], [n - 1, len(late)])
+    order = np.lexsort((-change, times))
+    lineages = n - len(late) + np.cumsum(change[order]) - change[order]
     rates = lineages * (lineages - 1) / 2
-    return -float(rates @ np.diff(ages, prepend=0.0)) + 0.0
+    return -float(rates @ np.diff(times[order], prepend=first)) + 0.0
 
 
 def log_likelihood(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> float:
     """log p(x | history) = Σ log Z over the events + the root's factor + constants; row i of x belongs to leaf i.
 
     −inf where lineages that differ meet at distance 0. inf where only identical ones do: densities have no upper bound
-    there, unless the process has a leaf variance.
+    there, unless the process has a leaf variance. A branch is as long as its ends differ in height, so leaves may have
+    any height.
 
     >>> import palmette.coalescent as coalescent
     >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.4])
@@ -55,15 +69,17 @@ def log_likelihood(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> 
     return total_log([*events.log_z, events.log_root, prepared.log_constant])
 
 
-def log_joint(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> float:
-    """log p(x, history) = `log_prior` + `log_likelihood`.
+def log_joint(
+    x: npt.ArrayLike, hierarchy: Hierarchy, process: Process, leaf_ages: npt.ArrayLike | None = None
+) -> float:
+    """log p(x, history) = `log_prior` + `log_likelihood`; leaves are at age 0, or at their `leaf_ages`.
 
     >>> import palmette.coalescent as coalescent
     >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.4])
     >>> round(log_joint([[0.0], [0.1], [1.0]], history, coalescent.Brownian()), 6)
     -2.115984
     """
-    return total_log([log_prior(hierarchy), log_likelihood(x, hierarchy, process)])
+    return total_log([log_prior(hierarchy, leaf_ages), log_likelihood(x, hierarchy, process)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +179,8 @@ def ages_of(hierarchy: Hierarchy) -> Floats:
     if hierarchy.branch_lengths is None:
         raise ValueError("the hierarchy has no heights; give the age of each event, e.g. from_merges(…, heights=…)")
     ages = np.array(hierarchy.heights)
-    slack = _ROUNDING * np.abs(ages).max()
-    if np.abs(ages[:n]).max() > slack:
-        leaf = int(np.argmax(np.abs(ages[:n])))
-        raise ValueError(f"leaf {leaf} has height {ages[leaf]:g}; all leaves of a coalescent are at 0")
-    ages[:n] = 0.0
+    slack = _slack(ages)
+    ages[:n][np.abs(ages[:n]) <= slack] = 0.0
     highest = ages[hierarchy.children].max(axis=1)
     if (ages[n:] < highest - slack).any():
         node = int(np.argmax(highest - ages[n:]))
@@ -177,6 +190,35 @@ def ages_of(hierarchy: Hierarchy) -> Floats:
     for node in range(n, 2 * n - 1):
         ages[node] = max(ages[node], *ages[hierarchy.children[node - n]])
     return ages
+
+
+def require_one_age(hierarchy: Hierarchy, where: str) -> None:
+    """Refuse a history whose leaves are not all at age 0, for the function that is called `where`."""
+    _check_at_zero(ages_of(hierarchy)[: hierarchy.n_leaves], f"{where} takes leaves at age 0 only")
+
+
+def _check_at_zero(ages: Floats, wanted: str) -> None:
+    if ages.any():
+        leaf = int(np.argmax(np.abs(ages)))
+        raise ValueError(f"leaf {leaf} has height {ages[leaf]:g}; {wanted}")
+
+
+def _check_heights(ages: Floats, n: int, leaf_ages: npt.ArrayLike | None) -> None:
+    if leaf_ages is None:
+        _check_at_zero(ages[:n], "all leaves of a coalescent are at 0 unless leaf_ages says how old they are")
+        return
+    known = check_leaf_ages(leaf_ages, n)
+    off = (ages[:n] - ages[:n].min()) - (known - known.min())
+    if np.abs(off).max() > _slack(ages):
+        leaf = int(np.argmax(np.abs(off)))
+        raise ValueError(
+            f"leaf {leaf} has height {ages[leaf]:g} but leaf_ages says {known[leaf]:g}; give the hierarchy the ages of "
+            "its leaves as heights, e.g. from_merges(…, heights=[*leaf_ages, *ages])"
+        )
+
+
+def _slack(ages: Floats) -> float:
+    return _ROUNDING * float(np.abs(ages).max())
 
 
 def branch_lengths(hierarchy: Hierarchy) -> Floats:

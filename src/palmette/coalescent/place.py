@@ -17,7 +17,7 @@ import numpy.typing as npt
 from palmette._jit import inline, specialise, specialise_called
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import both_sides, evaluate_events, log_likelihood, total_log
+from palmette.coalescent.joint import both_sides, evaluate_events, log_likelihood, require_one_age, total_log
 from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 
@@ -65,8 +65,9 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
 
     `new` is a row, or rows, each placed by itself; entries may be missing. One quadrature for each branch and each time
     between events, right to about 1e-10: O(n²) for one row. Over `CoalescentDraws` the mixture, in which histories
-    count by their weight times their density of the new row. A process of your own that has a ``log_root`` needs a
-    static method ``root_message(theta)`` as well, which returns the distribution of the root's state as a message.
+    count by their weight times their density of the new row. All leaves are at age 0, the new one too. A process of
+    your own that has a ``log_root`` needs a static method ``root_message(theta)`` as well, which returns the
+    distribution of the root's state as a message.
 
     >>> from palmette.coalescent import Brownian
     >>> history = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 2.0])
@@ -82,6 +83,8 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
         raise ValueError(f"new has {rows.shape[1]} columns but x has {points.shape[1]}; give the same columns")
     rows, _ = known_rows(rows, process, "new")
     weights, histories = weighted_histories(history)
+    for each in histories:
+        require_one_age(each, "place")
     found = [[_place(points, each, process, row) for each in histories] for row in rows]
     logs, ages = (np.array([[each[k] for each in row] for row in found]) for k in range(2))
     return replace(_mixed(weights, logs, ages, *_clusters_of(histories)), labels=history.labels)

@@ -3,6 +3,9 @@
 Lineages of all particles lie in one pool and never change: particles that come from one share what they have in
 common. A particle with m lineages points at them from the slots 0 … m − 1. An event joins slots i < j: the new lineage
 goes into slot i, and the last slot moves to j. Random numbers depend on (seed, event, particle) only.
+
+Leaves that are older than the youngest arrive one by one: a particle whose time comes to the age of the next leaf has
+one lineage more from there on. Of m lineages that are left, `pending` have not arrived, and the others have the slots.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ __all__ = ["PROPOSALS", "Pool", "Swarm", "compile_proposal", "start", "work_of"]
 PROPOSALS = ("prior-prior", "prior-post", "post-post", "race")
 
 _PAIR, _DURATION, _LENGTH = 0, 1, 2  # steps of a particle's stream; candidates of a race begin at the last one
+_TURN = 3  # steps that a choice between two arrivals takes
 
 # A process's functions, and ours for it, put in by `specialise`.
 meet = log_z = join = log_root = log_integral = propose_length = log_survival = cast(Any, None)
@@ -34,13 +38,15 @@ class Pool(NamedTuple):
     message: Floats  #: (n + (n − 1) S, k)
     age: Floats
     parts: Ints  #: (…, 2): the two lineages that it was made of
+    arrivals: Ints  #: (n,): the leaves, the youngest first
 
 
 class Swarm(NamedTuple):
     """All particles; the first axis is the particle."""
 
     slot: Ints  #: (S, n): lineages in the pool
-    now: Floats  #: (S,): age of the last event
+    now: Floats  #: (S,): age of the last event or arrival
+    pending: Ints  #: (S,): leaves that have not arrived yet
     due: Floats  #: (S, n, n): in a race, the age at which slots i < j would meet, had they been alone
     worth: Floats  #: (S, n, n): in a race, log of e^(−δ) Z over the density of that draw
 
@@ -54,6 +60,37 @@ def _rate(m):
 def _separation(pool, slot, now, i, j):
     # Length of both branches if the two met now.
     return (now - pool.age[slot[i]]) + (now - pool.age[slot[j]])
+
+
+@inline
+def _next_arrival(pool, swarm, p):
+    # The age of the leaf that arrives next; inf if all have.
+    n, pending = swarm.slot.shape[1], swarm.pending[p]
+    return pool.age[pool.arrivals[n - pending]] if pending > 0 else np.inf
+
+
+@inline
+def _arrive(pool, swarm, p, m):
+    # The next leaf takes the first slot that is free; returns that.
+    n, pending = swarm.slot.shape[1], swarm.pending[p]
+    leaf, free = pool.arrivals[n - pending], m - pending
+    swarm.slot[p, free] = leaf
+    swarm.now[p] = pool.age[leaf]
+    swarm.pending[p] = pending - 1
+    return free
+
+
+@inline
+def _wait(pool, swarm, p, m, hazard):
+    # The time until ∫ rate reaches the hazard, since the last arrival on the way; and the lineages that are there then.
+    while swarm.pending[p] > 0:
+        spent = _rate(m - swarm.pending[p]) * (_next_arrival(pool, swarm, p) - swarm.now[p])
+        if hazard < spent:
+            break
+        hazard -= spent
+        _arrive(pool, swarm, p, m)
+    present = m - swarm.pending[p]
+    return hazard / _rate(present), present
 
 
 @inline
@@ -92,16 +129,16 @@ def _pair_number(k, m):
 
 def _prior_prior(theta, pool, swarm, p, m, seed, item, values, meeting):
     # (i, j, age of the event, log weight)
+    delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
     slot, now = swarm.slot[p], swarm.now[p]
-    delta = -math.log1p(-unit_draw(seed, item, _DURATION)) / _rate(m)
     i, j = _pair_number(int(unit_draw(seed, item, _PAIR) * _rate(m)), m)
     meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
     return i, j, now + delta, log_z(theta, meeting, _separation(pool, slot, now, i, j) + 2.0 * delta)
 
 
 def _prior_post(theta, pool, swarm, p, m, seed, item, values, meeting):
+    delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
     slot, now = swarm.slot[p], swarm.now[p]
-    delta = -math.log1p(-unit_draw(seed, item, _DURATION)) / _rate(m)
     k = 0
     for i in range(m):
         for j in range(i + 1, m):
@@ -113,24 +150,45 @@ def _prior_post(theta, pool, swarm, p, m, seed, item, values, meeting):
     return i, j, now + delta, total - math.log(_rate(m))
 
 
-def _post_post(theta, pool, swarm, p, m, seed, item, values, meeting):
-    slot, now = swarm.slot[p], swarm.now[p]
-    rate = _rate(m)
-    k = 0
-    for i in range(m):
-        for j in range(i + 1, m):
+def _post_post(theta, pool, swarm, p, left, seed, item, values, meeting):
+    # A duration that goes beyond the next arrival says no more than that nobody meets before it. That has the
+    # probability e^(−rate · time) in the prior and Σ share · survival here; then all is drawn anew, one lineage more.
+    gain, turn = 0.0, 0
+    while True:
+        m, slot, now = left - swarm.pending[p], swarm.slot[p], swarm.now[p]
+        if m == 1:
+            _arrive(pool, swarm, p, left)
+            continue
+        rate, until = _rate(m), _next_arrival(pool, swarm, p)
+        k = 0
+        for i in range(m):
+            for j in range(i + 1, m):
+                meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
+                values[k] = log_integral(theta, meeting, _separation(pool, slot, now, i, j), rate)
+                k += 1
+        chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR + turn))
+        if total > -np.inf or until == np.inf:
+            i, j = _pair_number(chosen, m)
             meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
-            values[k] = log_integral(theta, meeting, _separation(pool, slot, now, i, j), rate)
-            k += 1
-    chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
-    i, j = _pair_number(chosen, m)
-    meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
-    s0 = _separation(pool, slot, now, i, j)
-    s, log_density = propose_length(theta, meeting, s0, rate, seed, item, _LENGTH)
-    delta = 0.5 * (s - s0)
-    if total == np.inf or total == -np.inf:
-        return i, j, now + delta, total
-    return i, j, now + delta, total - values[chosen] - rate * delta + log_z(theta, meeting, s) - log_density
+            s0 = _separation(pool, slot, now, i, j)
+            s, log_density = propose_length(theta, meeting, s0, rate, seed, item, _LENGTH + turn)
+            delta = 0.5 * (s - s0)
+            if total == np.inf or total == -np.inf:
+                return i, j, now + delta, total
+            if now + delta < until:
+                worth = total - values[chosen] - rate * delta + log_z(theta, meeting, s) - log_density
+                return i, j, now + delta, gain + worth
+            k = 0
+            for i in range(m):
+                for j in range(i + 1, m):
+                    meet(theta, pool.message[slot[i]], pool.message[slot[j]], meeting)
+                    s0 = _separation(pool, slot, now, i, j)
+                    values[k] += log_survival(theta, meeting, s0, rate, until - now) - total
+                    k += 1
+            gain -= _pick(values, k, 0.0)[1]
+        gain -= rate * (until - now)
+        _arrive(pool, swarm, p, left)
+        turn += _TURN
 
 
 def _enter(theta, pool, swarm, p, i, j, seed, item, step, meeting):
@@ -145,19 +203,27 @@ def _enter(theta, pool, swarm, p, i, j, seed, item, step, meeting):
     swarm.worth[p, low, high] = np.inf if log_density == np.inf else log_z(theta, meeting, s) - delta - log_density
 
 
-def _race(theta, pool, swarm, p, m, seed, item, values, meeting):
+def _race(theta, pool, swarm, p, left, seed, item, values, meeting):
     # A pair came to be when the later one of its lineages did. Those that end unmet have had e^(−δ) to survive δ, and
     # did so with another probability here.
-    slot, due = swarm.slot[p], swarm.due[p]
-    if m == slot.size:
+    slot, due, n = swarm.slot[p], swarm.due[p], swarm.slot.shape[1]
+    m = left - swarm.pending[p]
+    if left == n:
         for i in range(m):
             for j in range(i + 1, m):
                 enter(theta, pool, swarm, p, i, j, seed, item, _LENGTH + i * m + j, meeting)
-    first, second, event = 0, 1, np.inf
-    for i in range(m):
-        for j in range(i + 1, m):
-            if due[i, j] < event:
-                first, second, event = i, j, due[i, j]
+    while True:
+        first, second, event = 0, 1, np.inf
+        for i in range(m):
+            for j in range(i + 1, m):
+                if due[i, j] < event:
+                    first, second, event = i, j, due[i, j]
+        if swarm.pending[p] == 0 or event < _next_arrival(pool, swarm, p):
+            break
+        last = _arrive(pool, swarm, p, left)
+        for other in range(last):
+            enter(theta, pool, swarm, p, other, last, seed, item, _LENGTH + (n + 1 + slot[last]) * n + other, meeting)
+        m += 1
     gain = swarm.worth[p, first, second]
     for k in range(m):
         for one in (first, second):
@@ -171,7 +237,7 @@ def _race(theta, pool, swarm, p, m, seed, item, values, meeting):
 
 
 def _race_on(theta, pool, swarm, p, m, i, j, seed, item, meeting):
-    # Slots i and j have been joined in slot i.
+    # Slots i and j have been joined in slot i; m lineages were there.
     _move_slot(swarm.due[p], j, m)
     _move_slot(swarm.worth[p], j, m)
     n = swarm.slot.shape[1]
@@ -185,13 +251,19 @@ def _nothing(theta, pool, swarm, p, m, i, j, seed, item, meeting):
     return None
 
 
-def _advance(theta, pool, swarm, m, seed, event, first, last, gain, k):
+@inline
+def _for_ever(theta, meeting, s0, rate, delta):
+    return 0.0
+
+
+def _advance(theta, pool, swarm, left, seed, event, first, last, gain, k):
     n, size = swarm.slot.shape[1], swarm.now.size
-    values, meeting = np.empty(m * (m - 1) // 2), np.empty(k)
+    values, meeting = np.empty(left * (left - 1) // 2), np.empty(k)
     for p in range(first, last):
         item = event * size + p
         slot, made = swarm.slot[p], n + item
-        i, j, at, gain[p] = choose(theta, pool, swarm, p, m, seed, item, values, meeting)
+        i, j, at, gain[p] = choose(theta, pool, swarm, p, left, seed, item, values, meeting)
+        m = left - swarm.pending[p]
         one, two = slot[i], slot[j]
         lengths = at - pool.age[one], at - pool.age[two]
         join(theta, pool.message[one], lengths[0], pool.message[two], lengths[1], pool.message[made])
@@ -199,7 +271,7 @@ def _advance(theta, pool, swarm, m, seed, event, first, last, gain, k):
         slot[i], slot[j] = made, slot[m - 1]
         swarm.now[p] = at
         follow(theta, pool, swarm, p, m, i, j, seed, item, meeting)
-        if m == 2:
+        if left == 2:
             gain[p] += log_root(theta, pool.message[made])
 
 
@@ -211,10 +283,14 @@ def _move_slot(table, j, m):
             table[min(other, j), max(other, j)] = table[other, m - 1]
 
 
-def compile_proposal(kind: type[Process], name: str) -> Any:
-    """advance(θ, pool, swarm, m, seed, event, first, last, gain, n_meeting) for the particles first … last − 1."""
+def compile_proposal(kind: type[Process], name: str, has_arrivals: bool = False) -> Any:
+    """advance(θ, pool, swarm, left, seed, event, first, last, gain, n_meeting) for the particles first … last − 1.
+
+    `has_arrivals`: whether leaves differ in age.
+    """
     shared = {"meet": kind.meet, "log_z": kind.log_z}
-    integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length}
+    survival = kind.log_survival if has_arrivals else _for_ever  # compiling it takes long, and nobody would ask
+    integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length, "log_survival": survival}
     if name == "race":
         enter = specialise_called(_enter, **shared, propose_length=kind.propose_length)
         choose = specialise_inline(_race, meet=kind.meet, enter=enter, log_survival=kind.log_survival)
@@ -226,15 +302,16 @@ def compile_proposal(kind: type[Process], name: str) -> Any:
     return specialise(_advance, choose=choose, follow=follow, join=kind.join, log_root=kind.log_root)
 
 
-def start(prepared: Prepared, size: int, name: str) -> tuple[Pool, Swarm]:
-    """All particles before the first event."""
+def start(prepared: Prepared, leaf_ages: Floats, size: int, name: str) -> tuple[Pool, Swarm]:
+    """All particles before the first event; the youngest leaf has age 0."""
     n = prepared.n_leaves
     total = n + (n - 1) * size
-    pool = Pool(np.empty((total, prepared.n_message)), np.zeros(total), np.zeros((total, 2), dtype=np.int64))
-    pool.message[:n] = prepared.leaves
+    arrivals = np.argsort(leaf_ages, kind="stable")
+    pool = Pool(np.empty((total, prepared.n_message)), np.zeros(total), np.zeros((total, 2), dtype=np.int64), arrivals)
+    pool.message[:n], pool.age[:n] = prepared.leaves, leaf_ages
     table = (size, n, n) if name == "race" else (size, 0, 0)
-    slot = np.repeat(np.arange(n)[None], size, axis=0)
-    return pool, Swarm(slot, np.zeros(size), np.full(table, np.inf), np.zeros(table))
+    pending = np.full(size, np.count_nonzero(leaf_ages))
+    return pool, Swarm(np.tile(arrivals, (size, 1)), np.zeros(size), pending, np.full(table, np.inf), np.zeros(table))
 
 
 def work_of(prepared: Prepared, name: str, m: int) -> float:

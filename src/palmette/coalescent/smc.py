@@ -2,7 +2,7 @@
 
 A particle is a set of lineages with their messages and ages. Every event chooses two of them and a duration from a
 proposal q, and multiplies the weight by e^(−cδ) Z / q, c = m(m − 1)/2 for m lineages. The mean weight is an unbiased
-estimate of the evidence, whichever proposal is used.
+estimate of the evidence, whichever proposal is used. Where leaves differ in age, m grows on the way, and so does c.
 
 Particles go in several runs, which are resampled each by itself and so know nothing of each other. What resampling
 leaves descends from a few *founders*, the particles after the first event; who descends from whom is kept, because the
@@ -22,6 +22,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.founders import REMEDY, collapse, is_collapsed
+from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
 from palmette.coalescent.twins import refuse_twins
@@ -45,6 +46,7 @@ def smc(
     n_runs: int = 4,
     rng: np.random.Generator | int | None = None,
     labels: Iterable[str] | None = None,
+    leaf_ages: npt.ArrayLike | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> CoalescentDraws:
@@ -65,9 +67,13 @@ def smc(
     that all together they are an unbiased estimate, too. Every probability has a standard error, from the spread
     between runs and within them, and `verdict` says whether they can be used at all; a warning says so if not.
 
+    `leaf_ages` (n,) says how old leaves are, in the units of the ages of events, where they are not all of one age; the
+    heights of leaves are these. A lineage is there from the age of its leaf on, and meets nobody before.
+
     The result does not depend on `threads`, and the same seed gives the same result.
 
-    Rows that are the same, with a process whose leaves have no variance, have infinite density: give ``leaf_variance``.
+    Rows that are the same, of one age and with a process whose leaves have no variance, have infinite density: give
+    ``leaf_variance``.
 
     >>> import numpy as np, palmette as pal
     >>> x = np.array([[0.0, 0.0], [0.1, -0.1], [3.0, 3.0]])
@@ -86,10 +92,12 @@ def smc(
     check_process(process)
     prepared = process.prepare(x)
     names = check_labels(labels_of(x, labels), prepared.n_leaves)
+    born = check_leaf_ages(leaf_ages, prepared.n_leaves)
     if getattr(process, "leaf_variance", None) == 0.0:
-        refuse_twins(check_points(x, "x", missing=True), names, "give the process a leaf_variance, or merge such rows")
+        remedy = "give the process a leaf_variance, or merge such rows"
+        refuse_twins(check_points(x, "x", missing=True), names, remedy, born)
     generator = np.random.default_rng(rng)
-    swarms = _Runs(prepared, int(n_particles), int(n_runs), proposal, int(generator.integers(2**62)))
+    swarms = _Runs(prepared, born, int(n_particles), int(n_runs), proposal, int(generator.integers(2**62)))
     bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)
     with Workers(check_threads(threads), bar) as workers:
         for event in range(prepared.n_leaves - 1):
@@ -105,10 +113,13 @@ def smc(
 class _Runs:
     """Particles, their weights, and what has been learned of the evidence; those of one run lie side by side."""
 
-    def __init__(self, prepared: Prepared, n_particles: int, n_runs: int, proposal: str, seed: int) -> None:
-        self._prepared, self._proposal, self._seed = prepared, proposal, seed
-        self._advance = compile_proposal(prepared.kind, proposal)
-        self._pool, self._swarm = start(prepared, n_particles, proposal)
+    def __init__(
+        self, prepared: Prepared, leaf_ages: Floats, n_particles: int, n_runs: int, proposal: str, seed: int
+    ) -> None:
+        self._prepared, self._leaf_ages, self._proposal, self._seed = prepared, leaf_ages, proposal, seed
+        since_youngest = leaf_ages - leaf_ages.min()
+        self._advance = compile_proposal(prepared.kind, proposal, bool(since_youngest.any()))
+        self._pool, self._swarm = start(prepared, since_youngest, n_particles, proposal)
         self._founder = np.arange(n_particles)
         self._run = np.arange(n_particles) * min(n_runs, n_particles) // n_particles
         self._ranges = [slice(*np.searchsorted(self._run, [run, run + 1])) for run in range(self._run[-1] + 1)]
@@ -152,12 +163,13 @@ class _Runs:
         n = self._prepared.n_leaves
         histories = [_unrolled(self._pool, int(root), n) for root in self._swarm.slot[:, 0]]
         children = np.array([child for child, _ in histories], dtype=np.int64).reshape(len(histories), n - 1, 2)
-        ages = np.array([age for _, age in histories]).reshape(len(histories), n - 1)
+        ages = np.array([age for _, age in histories]).reshape(len(histories), n - 1) + self._leaf_ages.min()
         log_weights = self._log_evidence + self._log_weight
         if n == 1:
             log_weights += float(self._prepared.kind.log_root(self._prepared.theta, self._prepared.leaves[0]))
         known = _log_mean(log_weights), np.array(self._n_effective), labels
-        return CoalescentDraws(children, ages, log_weights, *known, self._run, self._founder, process)
+        origin = self._run, self._founder, process
+        return CoalescentDraws(children, ages, log_weights, *known, *origin, leaf_ages=self._leaf_ages)
 
 
 def _unrolled(pool: Pool, root: int, n: int) -> tuple[Ints, Floats]:

@@ -29,9 +29,15 @@ def find_twins(points: Floats) -> tuple[int, int] | None:
     return None
 
 
-def refuse_twins(points: Floats, labels: Sequence[str], remedy: str) -> None:
-    """Raise with the names of two rows that are the same, if there are any, and the `remedy`."""
-    twins = find_twins(points)
-    if twins is not None:
-        one, other = (labels[row] for row in twins)
+def refuse_twins(points: Floats, labels: Sequence[str], remedy: str, ages: Floats | None = None) -> None:
+    """Raise with the names of two rows that are the same, if there are any, and the `remedy`.
+
+    With `ages`, of one age: what lies between rows of two ages is as long as the time between them, at least.
+    """
+    groups = [np.arange(len(points))] if ages is None else [np.flatnonzero(ages == age) for age in np.unique(ages)]
+    for own in groups:
+        twins = find_twins(points[own])
+        if twins is None:
+            continue
+        one, other = (labels[own[row]] for row in twins)
         raise ValueError(f"the rows {one!r} and {other!r} are the same, and a density is infinite; {remedy}")

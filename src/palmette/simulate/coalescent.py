@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
@@ -44,6 +45,7 @@ def coalescent(
     n_columns: int | None = None,
     start: npt.ArrayLike | None = None,
     labels: Iterable[str] | None = None,
+    leaf_ages: npt.ArrayLike | None = None,
 ) -> CoalescentDraw: ...
 @overload
 def coalescent(
@@ -55,6 +57,7 @@ def coalescent(
     n_columns: int | None = None,
     start: npt.ArrayLike | None = None,
     labels: Iterable[str] | None = None,
+    leaf_ages: npt.ArrayLike | None = None,
 ) -> list[CoalescentDraw]: ...
 def coalescent(
     n: int,
@@ -65,6 +68,7 @@ def coalescent(
     n_columns: int | None = None,
     start: npt.ArrayLike | None = None,
     labels: Iterable[str] | None = None,
+    leaf_ages: npt.ArrayLike | None = None,
 ) -> CoalescentDraw | list[CoalescentDraw]:
     """While m lineages are left: after an Exponential(m(m − 1)/2) time two of them meet, all pairs alike.
 
@@ -72,6 +76,8 @@ def coalescent(
     or one per column; 0) where its root is flat, at a draw from its `Gaussian` root otherwise; x has noise of the leaf
     variance. `IndependentSites` begin in equilibrium, and on a branch of length l each is drawn anew with probability
     1 − e^(−rate · l). x has `n_columns` columns; where the process does not say how many, 1 unless given.
+
+    With `leaf_ages` (n,), a lineage is there from the age of its leaf on, and m counts those that are there.
 
     With `size`, that many draws in a list, the first of which do not depend on how many there are.
 
@@ -86,9 +92,10 @@ def coalescent(
     wander = None if process is None else _wandering(process, n_columns, start)
     if wander is None and (n_columns is not None or start is not None):
         raise ValueError("n_columns and start are about data, and there is no process; give one, such as Brownian()")
+    born = check_leaf_ages(leaf_ages, n)
     if size is None:
-        return _draw(n, names, wander, generator)
-    return [_draw(n, names, wander, generator) for _ in range(check_integer("size", size, 0))]
+        return _draw(born, names, wander, generator)
+    return [_draw(born, names, wander, generator) for _ in range(check_integer("size", size, 0))]
 
 
 class _Motion:
@@ -163,8 +170,13 @@ def _agree(n_columns: int | None, *arrays: npt.NDArray[Any]) -> int:
     return given.pop() if given else 1
 
 
-def _draw(n: int, names: tuple[str, ...], wander: _Motion | _Sites | None, rng: np.random.Generator) -> CoalescentDraw:
-    hierarchy = _hierarchy(n, names, rng)
+def _draw(
+    born: Floats, names: tuple[str, ...], wander: _Motion | _Sites | None, rng: np.random.Generator
+) -> CoalescentDraw:
+    n = len(born)
+    late = born - born.min()
+    children, ages = _merges_as_they_arrive(late, rng) if late.any() else _merges(n, rng)
+    hierarchy = Hierarchy.from_merges(children, names, heights=np.concatenate([born, ages + born.min()]))
     if wander is None:
         return CoalescentDraw(hierarchy)
     lengths = hierarchy.heights[hierarchy.parents] - hierarchy.heights
@@ -173,7 +185,7 @@ def _draw(n: int, names: tuple[str, ...], wander: _Motion | _Sites | None, rng: 
     return CoalescentDraw(hierarchy, read_only(states[:n].copy()), read_only(states[n:].copy()))
 
 
-def _hierarchy(n: int, names: tuple[str, ...], rng: np.random.Generator) -> Hierarchy:
+def _merges(n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
     m = np.arange(n, 1, -1)  # lineages before each event
     ages = np.cumsum(rng.standard_exponential(n - 1) / (0.5 * m * (m - 1)))
     first, second = rng.integers(0, m), rng.integers(0, m - 1)
@@ -184,4 +196,24 @@ def _hierarchy(n: int, names: tuple[str, ...], rng: np.random.Generator) -> Hier
         lineages[i] = n + k
         lineages[j] = lineages[-1]
         lineages.pop()
-    return Hierarchy.from_merges(children, names, heights=ages)
+    return children, ages
+
+
+def _merges_as_they_arrive(born: Floats, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    # The youngest leaf has age 0. An event comes when ∫ m(m − 1)/2 dt has grown by an Exponential(1) number.
+    n, waiting = len(born), np.argsort(-born, kind="stable").tolist()
+    lineages: list[int] = []
+    children, ages, now = np.empty((n - 1, 2), np.int64), np.empty(n - 1), 0.0
+    for k in range(n - 1):
+        hazard = rng.standard_exponential()
+        while waiting:
+            spent = 0.5 * len(lineages) * (len(lineages) - 1) * (born[waiting[-1]] - now)
+            if hazard < spent:
+                break
+            hazard, now = hazard - spent, born[waiting[-1]]
+            lineages.append(waiting.pop())
+        now += hazard / (0.5 * len(lineages) * (len(lineages) - 1))
+        children[k] = sorted(lineages.pop(int(rng.integers(len(lineages)))) for _ in range(2))
+        ages[k] = now
+        lineages.append(n + k)
+    return children, ages

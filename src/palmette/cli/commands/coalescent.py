@@ -56,6 +56,11 @@ _particle_options = stack(
         help="Numbers that drift, or categories (any text) that change.",
     ),
     click.option(
+        "--ages",
+        metavar="COLUMN",
+        help="Column of the ages of leaves, 0 for today, in units in which two lineages meet at rate 1.",
+    ),
+    click.option(
         "--particles",
         type=click.IntRange(1, 1_000_000),
         help=f"In all runs.  [default: what takes some ten seconds, {_FEWEST} to {_MOST:,}]",
@@ -100,7 +105,8 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
     alike. Rates are estimated, that of sites by the evidence;
     histories are weighted particles (sequential Monte Carlo) of several independent runs, so probabilities are
     estimates with errors, and a verdict says whether they can be used. The history that is shown has the largest
-    product of cluster probabilities among the particles. Empty cells, NA, NaN and ? are missing values.
+    product of cluster probabilities among the particles. Rows may have been seen at several times: --ages names the
+    column that says how long ago. Empty cells, NA, NaN and ? are missing values.
 
     Examples (`palmette demo --data` writes the files):
 
@@ -118,13 +124,16 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
     sites = options["process"] == "sites"
     if sites and options["leaf_variance"]:
         raise click.UsageError("--leaf-variance is of --process brownian; categories have none")
+    if options["ages"] is not None and place is not None:
+        raise click.UsageError("--place takes leaves of today only; leave out --ages, or --place")
     options["standardise"] &= not sites
     problem = load(file, options, "a coalescent", categories=sites, gaps="model")
     if not sites:
         problem = _without_constants(problem, options["quiet"])
     if not sites and not options["leaf_variance"]:
-        refuse_twins(problem.leaves.values, problem.labels, "give --leaf-variance 0.01, say, or merge such rows")
-    process, rate, draws = _infer(problem.points(), problem.labels, options)
+        remedy = "give --leaf-variance 0.01, say, or merge such rows"
+        refuse_twins(problem.leaves.values, problem.labels, remedy, problem.leaves.ages)
+    process, rate, draws = _infer(problem, options)
     model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}, {rate}"
     lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]
     if not draws.verdict.usable:
@@ -188,29 +197,32 @@ def _without_constants(problem: Problem, quiet: bool) -> Problem:
     return replace(problem, leaves=told)
 
 
-def _infer(points: Any, labels: tuple[str, ...], options: dict[str, Any]) -> tuple[Any, str, Any]:
+def _infer(problem: Problem, options: dict[str, Any]) -> tuple[Any, str, Any]:
     # The process, where its rate comes from, and the histories.
+    points, ages = problem.points(), problem.leaves.ages
     shown = progress(options["quiet"])
-    process, source = _process(points, labels, options, shown)
-    how = {"proposal": options["proposal"], "rng": options["seed"], "labels": labels, "progress": shown}
+    process, source = _process(points, problem, options, shown)
+    how = {"proposal": options["proposal"], "rng": options["seed"], "labels": problem.labels, "progress": shown}
     try:
         with warnings.catch_warnings():  # the verdict says it, too
             warnings.simplefilter("ignore")
             size = _n_particles(points.shape, options)
-            draws = pal.coalescent.smc(points, process, size, n_runs=options["runs"], **how)
-    except ValueError as problem:
-        if "leaf_variance" not in str(problem):
+            draws = pal.coalescent.smc(points, process, size, n_runs=options["runs"], leaf_ages=ages, **how)
+    except ValueError as trouble:
+        if "leaf_variance" not in str(trouble):
             raise
         raise ValueError("two rows are the same, and a density is infinite; give --leaf-variance 0.01, say") from None
     return process, source, draws
 
 
-def _process(points: Any, labels: tuple[str, ...], options: dict[str, Any], shown: bool | None) -> tuple[Any, str]:
-    rate = options["rate"]
+def _process(points: Any, problem: Problem, options: dict[str, Any], shown: bool | None) -> tuple[Any, str]:
+    rate, ages = options["rate"], problem.leaves.ages
     if options["process"] == "sites":
         process: Any = pal.coalescent.IndependentSites(1.0 if rate is None else rate, "uniform")
         if rate is None and len(points) > 2:
-            found = pal.coalescent.rate_by_evidence(points, process, rng=options["seed"], progress=shown)
+            found = pal.coalescent.rate_by_evidence(
+                points, process, rng=options["seed"], leaf_ages=ages, progress=shown
+            )
             if found.at_boundary:
                 note("the evidence rises as far as the rate was tried; the data do not tell it.", options["quiet"])
             process, source = found.process, "by the evidence"
@@ -222,7 +234,7 @@ def _process(points: Any, labels: tuple[str, ...], options: dict[str, Any], show
         columns if rate is None else rate * columns, leaf_variance=options["leaf_variance"]
     )
     if rate is None and len(points) > 2:
-        process, _ = pal.coalescent.fit(points, process, labels=labels, progress=shown)
+        process, _ = pal.coalescent.fit(points, process, labels=problem.labels, progress=shown, leaf_ages=ages)
         low, high = process.rate.min(), process.rate.max()
         return process, f"rates {low:.3g} to {high:.3g} (from the variances of columns, and a history)"
     return process, f"rate {float(process.rate[0]):.3g} ({'as given' if rate is not None else 'not estimated'})"

@@ -25,6 +25,7 @@ class Leaves:
     variables: tuple[str, ...]  #: names of the d columns
     has_names: bool  #: whether the labels come from a column
     table: TextTable
+    ages: Floats | None = None  #: (n,): of the leaves, if a column has them
     notes: tuple[str, ...] = ()  #: what was left out, or looks odd, for stderr
 
     def first_gap(self, model: str) -> str:
@@ -44,6 +45,7 @@ def choose_columns(
     class_column: str | None = None,
     ignored: Sequence[str] = (),
     *,
+    ages: str | None = None,
     categories: bool = False,
 ) -> Leaves:
     """Labels, classes and numbers of a table; the first column is the labels if it is text and no other is named.
@@ -51,15 +53,19 @@ def choose_columns(
     With `categories`, a cell is any text, and its number that of the text among the sorted ones of its column.
     """
     class_at = None if class_column is None else _find(table, class_column, "--class")
+    ages_at = None if ages is None else _find(table, ages, "--ages")
     dropped = {_find(table, name, "--ignore") for name in ignored}
     if label is not None:
         label_at: int | None = _find(table, label, "--label")
     else:
         is_text = any(not is_number(row[0]) and not is_missing(row[0]) for row in table.rows)
-        label_at = 0 if class_at != 0 and 0 not in dropped and is_text else None
+        label_at = 0 if 0 not in {class_at, ages_at, *dropped} and is_text else None
     if label_at is not None and label_at == class_at:
         raise ValueError(f"{table.name(label_at)} of {table.source} is given as --label and as --class; name two")
-    numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, *dropped}]
+    if ages_at is not None and ages_at in (label_at, class_at):
+        other = "--label" if ages_at == label_at else "--class"
+        raise ValueError(f"{table.name(ages_at)} of {table.source} is given as --ages and as {other}; name two")
+    numbers = [c for c in range(table.n_columns) if c not in {label_at, class_at, ages_at, *dropped}]
     notes: list[str] = []
     if categories:
         numbers, notes = _characters(table, numbers)
@@ -73,6 +79,7 @@ def choose_columns(
         variables=tuple(str(c + 1) if table.columns is None else table.columns[c] for c in numbers),
         has_names=label_at is not None,
         table=table,
+        ages=None if ages_at is None else _ages(table, ages_at),
         notes=(*table.notes, *notes, *_turned(table, label_at, len(numbers))),
     )
 
@@ -147,6 +154,20 @@ def _values(table: TextTable, columns: list[int]) -> Floats:
         for j, column in enumerate(columns):
             values[i, j] = _number(table, i, column, row[column])
     return values
+
+
+def _ages(table: TextTable, column: int) -> Floats:
+    ages = np.zeros(len(table.rows))
+    for i, row in enumerate(table.rows):
+        cell = row[column].strip()
+        if is_missing(cell) or not is_number(cell) or not 0.0 <= float(cell) < np.inf:
+            found = "the age is missing" if is_missing(cell) else f"{cell!r} is no age"
+            raise ValueError(
+                f"{table.source}, {table.places[i]}, {table.name(column)}: {found}; ages are at least 0 and rise into "
+                "the past: give 0 to leaves of today, and take dates off the latest one"
+            )
+        ages[i] = float(cell)
+    return ages
 
 
 def _codes(table: TextTable, columns: list[int]) -> Floats:

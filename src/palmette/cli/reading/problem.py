@@ -84,6 +84,8 @@ class Problem:
             words.append(f"{shown}{more}{' (standardised)' if self.options.get('standardise') else ''}")
         if self.gaps is not None and self.gaps.words is not None:
             words.append(self.gaps.words)
+        if self.leaves.ages is not None:
+            words.append(f"ages of {self.leaves.ages.min():g} to {self.leaves.ages.max():g}")
         if self.leaves.classes:
             words.append(f"{len(set(self.leaves.classes))} classes")
         return f"{n} {'leaf' if n == 1 else 'leaves'} from {self.leaves.table.source}: {'; '.join(words)}"
@@ -96,11 +98,11 @@ def load(file: str, options: dict[str, Any], model: str, *, categories: bool = F
     """
     names = ("label", "class_column", "ignored", "delimiter", "header", "transpose")
     label, class_column, ignored, delimiter, header, transpose = (options.pop(name) for name in names)
-    precomputed, missing = options.pop("precomputed", None), options.pop("missing", None)
+    precomputed, missing, ages = (options.pop(name, None) for name in ("precomputed", "missing", "ages"))
     if precomputed is not None and missing is not None:
         raise click.UsageError(f"--missing is about tables of points; a {precomputed} matrix has no gaps")
     table = read_table(file, delimiter, header, square=precomputed is not None, transpose=transpose)
-    leaves = choose_columns(table, label, class_column, ignored, categories=categories)
+    leaves = choose_columns(table, label, class_column, ignored, ages=ages, categories=categories)
     for words in leaves.notes:
         note(words, options["quiet"])
     if precomputed is not None:
