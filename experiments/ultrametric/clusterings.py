@@ -190,8 +190,8 @@ def support_vectors(table: Table, told: npt.NDArray[np.bool_], cost: float) -> f
     return float(machine.score(table.points[~told], table.classes[~told]))
 
 
-def by_triplets(table: Table, graph: Graph, told: npt.NDArray[np.bool_], chosen: dict[str, Any]) -> float:
-    """Accuracy, on points whose class was not told, of Closest + triplet."""
+def by_triplets(table: Table, graph: Graph, told: npt.NDArray[np.bool_], chosen: dict[str, Any], how: str) -> float:
+    """Accuracy, on points whose class was not told, of Closest + triplet with the settings of this name."""
     known = np.where(told, table.classes, -1)
-    clusters = common.fit_named("Closest + triplet", graph, chosen, known).membership(table.n_classes)
+    clusters = common.fit_named("Closest + triplet", graph, chosen, known, how).membership(table.n_classes)
     return accuracy(clusters[~told], table.classes[~told])
