@@ -191,7 +191,7 @@ from palmette.ultrametric import Closest, ClusterSize, Graph, fit
 side = round((int(sys.argv[1]) / 2) ** 0.5) + 1
 graph = Graph.from_image(np.random.default_rng(0).random((side, side)))
 start = time.perf_counter()
-found = fit(graph, Closest() + ClusterSize(top=10), iterations=5)
+found = fit(graph, Closest() + ClusterSize(top=10), iterations=5, tolerance=None)
 seconds = (time.perf_counter() - start) / 5
 found.membership(10)
 print(graph.n_edges, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)

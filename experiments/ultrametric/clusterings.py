@@ -15,6 +15,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.optimize import linear_sum_assignment
 
 from palmette._extras import require
+from palmette.evaluate import dasgupta_cost
+from palmette.hierarchy import Hierarchy
 from palmette.ultrametric import Graph, average_linkage, subdominant
 
 
@@ -30,10 +32,14 @@ class Table(NamedTuple):
 
 
 class Found(NamedTuple):
-    clusters: Ints
-    """(N,): as many clusters as there are classes."""
+    accuracies: Floats
+    """(repeats,): of as many clusters as there are classes; one for each time that the weights were shaken."""
     error: float
-    """mean (u − w)² over the edges of the graph; NaN for hierarchies of the complete data."""
+    """mean (u − w)² over the edges, and over repeats; NaN for hierarchies of the complete data."""
+    loss: float
+    """The mean of what a fit made small; NaN where nothing was fitted."""
+    cost: float
+    """mean over edges of |lca| / w, Dasgupta's exact cost over the number of edges (eq. 12), mean over repeats."""
 
 
 def read_table(path: Path, low: float, high: float) -> Table:
@@ -74,38 +80,74 @@ def accuracy(clusters: Ints, classes: Ints) -> float:
 # Without labels.
 
 
-def by_linkage(table: Table) -> dict[str, Found]:
-    """Ward and average linkage of all pairs."""
+def by_linkage(table: Table, graph: Graph) -> dict[str, Found]:
+    """Ward and average linkage of all pairs; the graph says what they cost."""
     names = {"Ward": "ward", "average linkage, all pairs": "average"}
-    return {
-        name: Found(common.cut(linkage(table.points, method)[:, :2], table.n_classes), np.nan)
-        for name, method in names.items()
-    }
-
-
-def on_graph(table: Table, graph: Graph, chosen: dict[str, Any]) -> dict[str, Found]:
-    """Single and average linkage on the graph, and fits."""
-    lowest, joined, k = subdominant(graph), average_linkage(graph), table.n_classes
-    found = {
-        "single linkage": Found(lowest.membership(k), error_of(lowest.values, graph)),
-        "average linkage, graph": Found(common.cut(joined.children, k), error_of(joined.values, graph)),
-    }
-    for name in ("Closest", "Closest + size", "Dasgupta + size"):
-        fitted = common.fit_named(name, graph, chosen)
-        # Dasgupta was shown other weights, and its altitudes are no distances.
-        error = error_of(fitted.ultrametric, graph) if name.startswith("Closest") else np.nan
-        found[name] = Found(fitted.membership(k), error)
+    found = {}
+    for name, method in names.items():
+        merges = linkage(table.points, method)
+        share = accuracy(common.cut(merges[:, :2], table.n_classes), table.classes)
+        found[name] = Found(np.array([share]), np.nan, np.nan, cost_of(Hierarchy.from_linkage(merges), graph))
     return found
 
 
-def shaken(table: Table, graph: Graph, name: str, chosen: dict[str, Any]) -> Floats:
-    """(repeats,): accuracies of a fit when the weights change by a tiny random share of themselves."""
-    how = chosen["shaken"]
-    rng, shares = np.random.default_rng(how["seed"]), []
+FITS = {  # name, loss, settings
+    "Closest": ("Closest", "fit"),
+    "Closest + size": ("Closest + size", "fit"),
+    "Closest + size, to the end": ("Closest + size", "rounds"),
+    "Closest + size over all edges": ("Closest + size over all edges", "fit"),
+    "Dasgupta + size": ("Dasgupta + size", "fit"),
+    "Dasgupta + size, to the end": ("Dasgupta + size", "rounds"),
+}
+
+
+def on_graph(table: Table, graph: Graph, chosen: dict[str, Any]) -> dict[str, Found]:
+    """Single and average linkage on the graph, and fits, each as often as weights are shaken."""
+    runs: dict[str, list[tuple[float, float, float, float]]] = {}
+    for moved in shaken(graph, chosen["shaken"]):
+        for name, each in once(table, moved, chosen).items():
+            runs.setdefault(name, []).append(each)
+    found = {}
+    for name, rows in runs.items():
+        shares, *others = np.array(rows).T
+        found[name] = Found(shares, *(float(values.mean()) for values in others))
+    return found
+
+
+def once(table: Table, graph: Graph, chosen: dict[str, Any]) -> dict[str, tuple[float, float, float, float]]:
+    """Accuracy, error, loss and cost of each."""
+    k, lowest, joined = table.n_classes, subdominant(graph), average_linkage(graph)
+    trees = {
+        "single linkage": (lowest.membership(k), lowest.values, np.nan, lowest.hierarchy),
+        "average linkage, graph": (
+            common.cut(joined.children, k),
+            joined.values,
+            np.nan,
+            Hierarchy.from_merges(joined.children),
+        ),
+    }
+    for name, (loss, how) in FITS.items():
+        fitted = common.fit_named(loss, graph, chosen, how=how)
+        # Dasgupta was shown other weights, and its altitudes are no distances.
+        values = fitted.ultrametric if name.startswith("Closest") else np.full(graph.n_edges, np.nan)
+        trees[name] = (fitted.membership(k), values, fitted.best_loss, fitted.hierarchy)
+    return {
+        name: (accuracy(clusters, table.classes), error_of(values, graph), loss, cost_of(hierarchy, graph))
+        for name, (clusters, values, loss, hierarchy) in trees.items()
+    }
+
+
+def shaken(graph: Graph, how: dict[str, Any]) -> Iterator[Graph]:
+    """The graph, as often as `repeats`, each time with weights that are off by a small random share of themselves."""
+    rng = np.random.default_rng(how["seed"])
     for _ in range(how["repeats"]):
-        moved = graph.with_weights(graph.weights * (1 + how["share"] * rng.normal(size=graph.n_edges)))
-        shares.append(accuracy(common.fit_named(name, moved, chosen).membership(table.n_classes), table.classes))
-    return np.array(shares)
+        yield graph.with_weights(graph.weights * (1 + how["share"] * rng.normal(size=graph.n_edges)))
+
+
+def cost_of(hierarchy: Hierarchy, graph: Graph) -> float:
+    """mean over edges of |lca| / w (eq. 12), with weights as Dasgupta's loss sees them."""
+    seen = common.scaled(graph)
+    return dasgupta_cost(hierarchy, seen.to_sparse(1 / seen.weights)) / graph.n_edges
 
 
 def error_of(values: Floats, graph: Graph) -> float:
@@ -148,8 +190,8 @@ def support_vectors(table: Table, told: npt.NDArray[np.bool_], cost: float) -> f
     return float(machine.score(table.points[~told], table.classes[~told]))
 
 
-def by_triplets(table: Table, graph: Graph, told: npt.NDArray[np.bool_], chosen: dict[str, Any]) -> float:
-    """Accuracy, on points whose class was not told, of Closest + triplet."""
+def by_triplets(table: Table, graph: Graph, told: npt.NDArray[np.bool_], chosen: dict[str, Any], how: str) -> float:
+    """Accuracy, on points whose class was not told, of Closest + triplet with the settings of this name."""
     known = np.where(told, table.classes, -1)
-    clusters = common.fit_named("Closest + triplet", graph, chosen, known).membership(table.n_classes)
+    clusters = common.fit_named("Closest + triplet", graph, chosen, known, how).membership(table.n_classes)
     return accuracy(clusters[~told], table.classes[~told])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ def loss_of(name: str, chosen: dict[str, Any], known: npt.ArrayLike | None = Non
             return Closest()
         case "Closest + size":
             return Closest() + chosen["size_weight"] * size
+        case "Closest + size over all edges":
+            return Closest() + chosen["size_weight"] * ClusterSize(top=chosen["size_top"], over="all")
         case "Closest + triplet" if known is not None:
             return Closest() + chosen["triplet_weight"] * Triplet(known, margin=chosen["triplet_margin"])
         case "Dasgupta":
@@ -59,10 +62,20 @@ def loss_of(name: str, chosen: dict[str, Any], known: npt.ArrayLike | None = Non
     raise ValueError(f"no loss is called {name!r}")
 
 
-def fit_named(name: str, graph: Graph, chosen: dict[str, Any], known: npt.ArrayLike | None = None) -> Fit:
-    """A fit with the settings of this folder; Dasgupta sees weights up to 1."""
+def fit_named(
+    name: str, graph: Graph, chosen: dict[str, Any], known: npt.ArrayLike | None = None, how: str = "fit"
+) -> Fit:
+    """A fit with the settings of this name; Dasgupta sees weights up to 1."""
     seen = scaled(graph) if name.startswith("Dasgupta") else graph
-    return fit(seen, loss_of(name, chosen["losses"], known), progress=False, **chosen["fit"])
+    return fit_as(chosen[how], seen, loss_of(name, chosen["losses"], known))
+
+
+def fit_as(how: dict[str, Any], graph: Graph, loss: Loss) -> Fit:
+    """A fit with these settings, a tolerance of 0 being no early stop; that one has not settled is no news here."""
+    given = how | ({"tolerance": how["tolerance"] or None} if "tolerance" in how else {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit(graph, loss, progress=False, **given)
 
 
 def scaled(graph: Graph) -> Graph:

@@ -1,10 +1,11 @@
 """Figure 5: how far fits of the closest ultrametric are from the best one, how long they take, and per iteration.
 
-    python experiments/ultrametric/figure5.py [--image FILE] [--out DIR]
+    python experiments/ultrametric/figure5.py [--image FILE] [--bounds] [--out DIR]
 
 (a, b) On small graphs the best ultrametric is known, by dynamic programming (the paper has a cutting-plane method for
 planar graphs): parts of the region graphs of figure 4, neighbours of points, and random ones. On whole region graphs it
-is not, and fits are compared with average linkage and with the subdominant ultrametric. (c) is in figure5_time.py.
+is not, and fits are compared with average linkage, with the subdominant ultrametric and, with --bounds, with a proved
+lower bound by linear programs (lower_bound.py, minutes). (c) is in figure5_time.py.
 Times are processor time. All choices are in settings.toml.
 """
 
@@ -20,10 +21,11 @@ import common
 import figure5_time
 import numpy as np
 from common import COLOURS, Floats
+from lower_bound import closest_bound
 from regions import gradient_of, read_image, regions_of
 
 from palmette.plot._axes import INK, frame
-from palmette.ultrametric import Closest, Graph, average_linkage, closest_exact, fit, subdominant
+from palmette.ultrametric import Closest, Graph, average_linkage, closest_exact, subdominant
 
 Rng = np.random.Generator
 Method = Callable[[Graph], Floats]
@@ -81,10 +83,10 @@ def small_graphs(whole: Sequence[Graph], chosen: dict[str, Any]) -> list[tuple[s
 # Runs.
 
 
-def fitting(start: str, tolerance: float, how: dict[str, Any]) -> Method:
-    """Closest from one start, or the better of both; a tolerance of 0 is no early stopping."""
-    given = how | {"start": ("weights", "average") if start == "both" else start, "tolerance": tolerance or None}
-    return lambda graph: fit(graph, Closest(), progress=False, **given).ultrametric
+def fitting(start: str, how: dict[str, Any]) -> Method:
+    """Closest from one start, or the better of both."""
+    given = how | {"start": ("weights", "average") if start == "both" else start}
+    return lambda graph: common.fit_as(given, graph, Closest()).ultrametric
 
 
 def methods(chosen: dict[str, Any]) -> dict[str, Method]:
@@ -93,11 +95,9 @@ def methods(chosen: dict[str, Any]) -> dict[str, Method]:
         "subdominant": lambda graph: subdominant(graph).values,
         "average linkage": lambda graph: average_linkage(graph).values,
     }
-    for tolerance in chosen["figure5"]["tolerances"]:
-        for start in chosen["figure5"]["starts"]:
-            name = f"fit, start: {start}" + ("" if tolerance else ", to the end")
-            found[name] = fitting(start, tolerance, chosen["fit"])
-    return found
+    for start in chosen["figure5"]["starts"]:
+        found[f"fit, start: {start}"] = fitting(start, chosen["rounds"])
+    return found | {"Algorithm 1": fitting("weights", chosen["fit"])}
 
 
 def timed(method: Method, graph: Graph) -> Run:
@@ -145,12 +145,23 @@ def milliseconds(solved: Sequence[Small], name: str | None) -> str:
     return f"{1000 * np.median([(each.runs[name] if name else each.exact).seconds for each in solved]):.3g}"
 
 
-def report_whole(whole: Sequence[Graph], runs: Sequence[dict[str, Run]]) -> str:
-    """Errors and times on the region graphs."""
+def report_whole(whole: Sequence[Graph], runs: Sequence[dict[str, Run]], bounds: Sequence[Run]) -> str:
+    """Errors and times on the region graphs; lower bounds and what the best fit is above them, if there are any."""
     rows = [["error × 10⁴ (ms)", *(f"{graph.n_edges} edges" for graph in whole)]]
     for name in runs[0]:
         rows.append([name, *(f"{1e4 * run[name].error:.3f} ({1000 * run[name].seconds:.3g})" for run in runs)])
+    if bounds:
+        rows.append(["lower bound", *(f"{1e4 * each.error:.3f} ({1000 * each.seconds:.3g})" for each in bounds)])
+        best = [min(each.error for each in run.values()) for run in runs]
+        rows.append(["best over bound", *(f"{b / each.error:.3f}" for b, each in zip(best, bounds, strict=True))])
     return common.columns(rows)
+
+
+def bound_of(graph: Graph, how: dict[str, Any]) -> Run:
+    """The lower bound, and its processor time."""
+    begin = time.process_time()
+    bound = closest_bound(graph, how["bound_levels"], how["bound_rounds"], how["bound_seconds"])
+    return Run(bound, time.process_time() - begin)
 
 
 # Pictures.
@@ -193,6 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, run, print, draw."""
     command = common.parser("Figure 5: quality and time of fits.")
     command.add_argument("--image", type=Path, help="another image, PNG or JPEG")
+    command.add_argument("--bounds", action="store_true", help="lower bounds on whole images, too: minutes")
     given = command.parse_args(arguments)
     chosen = common.settings(given.settings)
     gradient = gradient_of(read_image(given.image, chosen["regions"]["image"]), chosen["regions"]["blur"])
@@ -203,7 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     solved = [solve(kind, graph, compared) for kind, graph in graphs]
     runs = [{name: timed(method, graph) for name, method in compared.items()} for graph in whole]
     times = figure5_time.measure(chosen)
-    text = [report_small(solved), report_whole(whole, runs), figure5_time.report(times)]
+    bounds = [bound_of(graph, chosen["figure5"]) for graph in whole] if given.bounds else []
+    text = [report_small(solved), report_whole(whole, runs, bounds), figure5_time.report(times)]
     common.tell("\n\n".join(text), given.out / "figure5.txt")
     figure, axes = common.new_figure(13, 4, 3)
     draw_errors(axes[0, 0], solved, list(compared)[1:5])

@@ -40,6 +40,12 @@ BARS = {
 }
 PRINTED = {method: dict(zip(TITLES, bars, strict=True)) for method, bars in BARS.items()}
 PANELS = {"a": ("Ward", "Dasgupta + size", "Closest + size"), "b": ("spectral", "SVM", "Closest + triplet")}
+TRIPLETS = {  # name, weights, settings
+    "Closest + triplet": ("distances", "fit"),
+    "Closest + triplet, to the end": ("distances", "rounds"),
+    "Closest + triplet, averaged weights": ("averaged", "fit"),
+}
+MEASURES = (("mean (u − w)² × 10³", 1000, "error"), ("loss", 1, "loss"), ("mean |lca| / w (eq. 12)", 1, "cost"))
 MISSING = "Digit1, the fifth data set of the paper, is missing: no copy with a licence is known to us."
 
 
@@ -52,8 +58,8 @@ def named(method: str, weights: str) -> str:
 
 
 def without_labels(table: Table, chosen: dict[str, Any]) -> dict[str, Found]:
-    """All clusterings of one data set that see no label, and errors of their ultrametrics."""
-    found = clusterings.by_linkage(table)
+    """All clusterings of one data set that see no label, with errors, losses and costs."""
+    found = clusterings.by_linkage(table, clusterings.graph_of(table.points, "distances", chosen))
     for weights in chosen["figure6"]["weights"]:
         graph = clusterings.graph_of(table.points, weights, chosen)
         for name, each in clusterings.on_graph(table, graph, chosen).items():
@@ -63,36 +69,26 @@ def without_labels(table: Table, chosen: dict[str, Any]) -> dict[str, Found]:
 
 def beside_paper(method: str, data: str, cell: str) -> str:
     """Ours, and the paper's where it has one."""
-    return f"{cell} ({common.plain(PRINTED[method][data])})" if method in PRINTED else cell
+    printed = PRINTED.get(method.removesuffix(", to the end"))
+    return f"{cell} ({common.plain(printed[data])})" if printed else cell
 
 
-def report_a(found: dict[str, dict[str, Found]], tables: dict[str, Table]) -> str:
-    """Accuracies with the paper's in brackets; then the mean squared errors."""
-    names = list(next(iter(found.values())))
-    header = [TITLES[data] for data in tables]
-    rows, errors = [["accuracy (paper)", *header]], [["mean (u − w)² × 10³", *header]]
+def report_a(found: dict[str, dict[str, Found]]) -> str:
+    """Accuracies with the paper's in brackets; then errors, losses and costs."""
+    names, header = list(next(iter(found.values()))), [TITLES[data] for data in found]
+    rows = [["accuracy (paper)", *header]]
     for name in names:
-        shares = [accuracy(found[data][name].clusters, table.classes) for data, table in tables.items()]
-        rows.append([name, *(beside_paper(name, d, common.plain(s)) for d, s in zip(tables, shares, strict=True))])
-        values = [found[data][name].error for data in tables]
-        if not np.isnan(values).any():
-            errors.append([name, *(f"{1000 * value:.2f}" for value in values)])
-    return common.markdown(rows) + "\n\n" + common.markdown(errors)
-
-
-def report_shaken(tables: dict[str, Table], chosen: dict[str, Any]) -> str:
-    """The range of accuracies when the weights change in their last digits: is it the method, or chance?"""
-    how = chosen["shaken"]
-    rows = [[f"accuracy, {how['repeats']} times", *(TITLES[data] for data in tables)]]
-    for name in ("Closest + size", "Dasgupta + size"):
-        cells = []
-        for table in tables.values():
-            graph = clusterings.graph_of(table.points, "distances", chosen)
-            shares = clusterings.shaken(table, graph, name, chosen)
-            low, high = common.plain(shares.min()), common.plain(shares.max())
-            cells.append(low if low == high else f"{low} to {high}")
+        cells = [beside_paper(name, data, with_spread(each[name].accuracies)) for data, each in found.items()]
         rows.append([name, *cells])
-    return common.markdown(rows)
+    tables = [rows]
+    for title, factor, value in MEASURES:
+        rows = [[title, *header]]
+        for name in names:
+            values = [factor * getattr(each[name], value) for each in found.values()]
+            if not np.isnan(values).any():
+                rows.append([name, *(f"{each:.2f}" for each in values)])
+        tables.append(rows)
+    return "\n\n".join(map(common.markdown, tables))
 
 
 # (b)
@@ -102,7 +98,7 @@ def with_labels(table: Table, chosen: dict[str, Any]) -> dict[str, Floats]:
     """(fractions, folds) accuracies on the points without label, by method."""
     how = chosen["figure6"]
     fold = clusterings.deal(table.classes, how["folds"], np.random.default_rng(how["seed"]))
-    graphs = {weights: clusterings.graph_of(table.points, weights, chosen) for weights in how["weights"]}
+    graphs = {weights: clusterings.graph_of(table.points, weights, chosen) for weights, _ in TRIPLETS.values()}
     clusters = clusterings.spectral(table, how["seed"])
     found: dict[str, list[list[float]]] = {}
     for fraction in how["fractions"]:
@@ -110,17 +106,18 @@ def with_labels(table: Table, chosen: dict[str, Any]) -> dict[str, Floats]:
         for told in clusterings.labelled(fold, fraction, how["folds"]):
             shares.setdefault("spectral", []).append(accuracy(clusters[~told], table.classes[~told]))
             shares.setdefault("SVM", []).append(clusterings.support_vectors(table, told, how["svm_cost"]))
-            for weights, graph in graphs.items():
-                share = clusterings.by_triplets(table, graph, told, chosen)
-                shares.setdefault(named("Closest + triplet", weights), []).append(share)
+            for name, (weights, settings) in TRIPLETS.items():
+                share = clusterings.by_triplets(table, graphs[weights], told, chosen, settings)
+                shares.setdefault(name, []).append(share)
         for name, values in shares.items():
             found.setdefault(name, []).append(values)
     return {name: np.array(values) for name, values in found.items()}
 
 
 def with_spread(values: Floats) -> str:
-    """Mean ± standard deviation."""
-    return f"{common.plain(values.mean())} ± {common.plain(values.std())}"
+    """Mean ± standard deviation, of several."""
+    mean = common.plain(values.mean())
+    return mean if values.size == 1 else f"{mean} ± {common.plain(values.std())}"
 
 
 def report_b(found: dict[str, dict[str, Floats]], fractions: Sequence[float]) -> str:
@@ -171,12 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         begin = time.perf_counter()
         if part == "a":
             found = {name: without_labels(table, chosen) for name, table in tables.items()}
-            text = report_a(found, tables) + "\n\n" + report_shaken(tables, chosen)
-            title = "(a) accuracy without labels"
-            bars = {
-                d: {m: np.array([accuracy(each[m].clusters, tables[d].classes)]) for m in PANELS["a"]}
-                for d, each in found.items()
-            }
+            text, title = report_a(found), "(a) accuracy without labels"
+            bars = {data: {m: each[m].accuracies for m in PANELS["a"]} for data, each in found.items()}
         else:
             bars = {name: with_labels(table, chosen) for name, table in tables.items()}
             text, title = report_b(bars, how["fractions"]), "(b) accuracy with 10 to 40 % of the labels"

@@ -8,6 +8,7 @@ import sys
 from itertools import permutations
 from pathlib import Path
 
+import golden
 import matplotlib
 import numpy as np
 import pytest
@@ -16,17 +17,24 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 matplotlib.use("agg")
 
-from palmette.ultrametric import Graph, average_linkage, subdominant
+from palmette.ultrametric import Closest, Graph, average_linkage, closest_exact, subdominant
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "ultrametric"
-MODULES = ("common", "clusterings", "regions", "figure2", "figure4", "figure5", "figure5_time", "figure6")
+MODULES = (
+    "common", "clusterings", "regions", "lower_bound", "published", "toys", "descents",
+    "figure2", "figure4", "figure5", "figure5_time", "figure6",
+)  # fmt: skip
+
+GOLDEN = golden.read("ultrametric")
 
 # What makes the settings small; everything else stays as it is.
 SMALL = {
-    "fit": {"iterations": 20, "window": 5},
+    "fit": {"iterations": 20},
+    "rounds": {"iterations": 20},
     "figure2": {"points": 15},
     "regions": {"seeds": [[3, 3], [4, 4], [5, 5]], "edges": [16, 33, 56]},
-    "figure5": {"sizes": [4, 5], "repeats": 2},
+    "figure5": {"sizes": [4, 5], "repeats": 2, "bound_levels": 6},
+    "descents": {"draws": 1},
     "iterations": {"edges": [100, 200], "dasgupta_most": 100, "labelled": 12, "budget": 0.01},
     "figure6": {"data": ["heart_statlog", "wine"], "fractions": [0.2, 0.4], "folds": 5},
     "shaken": {"repeats": 2},
@@ -82,9 +90,9 @@ def test_regions_as_a_command(image, small, tmp_path):
 
 
 def test_errors_and_times(load, image, small, tmp_path, capsys):
-    text, files = call(load("figure5"), tmp_path / "out", small, capsys, "--image", image)
+    text, files = call(load("figure5"), tmp_path / "out", small, capsys, "--image", image, "--bounds")
     assert files == {"figure5.png", "figure5.txt"}
-    for name in ("subdominant", "average linkage", "fit, start: both, to the end", "dynamic programming", "Dasgupta"):
+    for name in ("subdominant", "average linkage", "Algorithm 1", "lower bound", "dynamic programming", "Dasgupta"):
         assert name in text
 
 
@@ -94,6 +102,7 @@ def test_accuracy_without_labels_beside_the_paper(load, data, small, tmp_path, c
     assert "Digit1, the fifth data set of the paper, is missing" in text
     assert "| Ward | 1.00 (.73) | 1.00 (.98) |" in text
     assert "Closest + size, averaged weights" in text
+    assert "mean |lca| / w (eq. 12)" in text
 
 
 def test_accuracy_with_labels_beside_the_paper(load, data, small, tmp_path, capsys):
@@ -102,6 +111,45 @@ def test_accuracy_with_labels_beside_the_paper(load, data, small, tmp_path, caps
     assert files == {"figure6b.png", "figure6b.txt"}
     assert "| SVM | all | 1.00 ± .00 (.76) | 1.00 ± .00 (.98) |" in text
     assert "| Closest + triplet | 40 % |" in text
+
+
+# Descents.
+
+
+def test_descents_beside_the_published_one(load, small, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("sklearn")
+    script = load("descents")
+    whole = script.published
+    monkeypatch.setattr(script, "published", lambda graph, loss, projection: whole(graph, loss, projection, 3))
+    text, files = call(script, tmp_path / "out", small, capsys)
+    assert files == {"descents.txt", "toys.png", "convergence.png"}
+    assert "at most theirs: " in text
+    assert "| Closest + triplet | " in text
+
+
+@pytest.mark.parametrize("projection", ["relu", "softplus"])
+def test_the_published_optimiser_has_its_traces(load, projection):
+    published, graph = load("published"), Graph(np.reshape(GOLDEN.iris_edges, (-1, 2)), GOLDEN.iris_weights)
+    history = published.published(graph, Closest(), projection)
+    stopped = history[: published.stop_of(history)]
+    close = {"rel": 1e-10} if projection == "relu" else {"rel": 5e-3}
+    best = GOLDEN.iris_best["closest"]
+    assert history.min() == pytest.approx(best["relu" if projection == "relu" else "soft"], **close)
+    assert stopped.min() == pytest.approx(best[f"{projection[:4]}, early stop"], **close)
+
+
+# Lower bounds.
+
+
+def test_the_lower_bound_is_below_the_best_and_near_it(load):
+    bound_of, rng = load("lower_bound").closest_bound, np.random.default_rng(10)
+    for size in (4, 6, 7):
+        graph = load("figure5").random_graph(size, 0.5, rng)
+        best = closest_exact(graph)
+        coarse, fine = bound_of(graph, 8, 20), bound_of(graph, 60, 20)
+        assert coarse <= best.loss
+        assert 0.9 * best.loss <= fine <= best.loss + 1e-9
+        assert bound_of(graph, 60, 20, seconds=0.0) <= fine
 
 
 # Accuracy.
@@ -153,7 +201,8 @@ def test_ward_on_wine_is_what_the_paper_has(load):
     wine = pytest.importorskip("sklearn.datasets").load_wine()
     script = load("clusterings")
     table = script.Table(script.stretched(wine.data, -1, 1), wine.target)
-    assert round(script.accuracy(script.by_linkage(table)["Ward"].clusters, table.classes), 2) == 0.98
+    ward = script.by_linkage(table, Graph.from_points(table.points))["Ward"]
+    assert round(ward.accuracies[0], 2) == 0.98
 
 
 def test_weights_for_dasgupta_are_positive_and_at_most_one(load):
