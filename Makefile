@@ -110,6 +110,7 @@ experiments-coalescent: $(READY)
 	$(if $(DATA),$(call RUN,coalescent/ainu.py) --data $(DATA))
 
 experiments-ultrametric: $(READY)
+	$(call RUN,ultrametric/descents.py) $(if $(DATA),--data $(DATA))
 	$(call RUN,ultrametric/figure2.py)
 	$(call RUN,ultrametric/figure4.py)
 	$(call RUN,ultrametric/figure5.py)
