@@ -187,3 +187,12 @@ def test_what_is_impossible_has_no_weight(exact_leaves):
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_chains_of_many_leaves_begin_at_what_was_given(monkeypatch):
+    monkeypatch.setattr("palmette.search.sampled._COOLED", 26)
+    model = SumOfSquares(POINTS)
+    given = linkages(of_points(POINTS), model.labels)
+    starts = {pal.search.greedy(model).hierarchy, *given}
+    assert pal.search.posterior(model, sweeps=20, hierarchies=given).n_chains in (len(starts), len(starts) + 1)
+    assert pal.search.posterior(model, sweeps=20).n_chains == 2

@@ -22,7 +22,8 @@ __all__ = ["QUENCHES", "anneal", "cooling", "quench"]
 _PER_DECADE = 40  # sweeps for every factor of ten in t
 _LOOKS = 50  # clusterings that tell the spread of log φ
 QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
-_COLDEST, _QUENCH_SWEEPS = 1e4, 80
+_COLDEST = 1e4
+_QUENCH_SWEEPS, _FEWEST, _MANY = 80, 10, 300  # of more leaves than many, fewer sweeps, which take longer each
 _MILDEST, _HARSHEST = 1.0, 50.0  # what an impossible split costs at the beginning and at the end, in nats
 
 
@@ -48,8 +49,9 @@ def quench(moves: TemperedMoves[State], state: State) -> Iterator[float]:
     The state is at each of them when it is told. t rises from 1 until a move that loses anything worth mentioning is
     out of the question.
     """
-    best = moves.restate(state)[0]
-    for temper in np.geomspace(1.0, _COLDEST, _QUENCH_SWEEPS if moves.model.n_leaves > 2 else 0).tolist():
+    best, n = moves.restate(state)[0], moves.model.n_leaves
+    sweeps = max(_FEWEST, _QUENCH_SWEEPS * _MANY // max(n, _MANY)) if n > 2 else 0
+    for temper in np.geomspace(1.0, _COLDEST, sweeps).tolist():
         value, impossible = moves.run(state, moves.n_moves, temper)
         if value > best and not impossible:
             best = value

@@ -17,6 +17,7 @@ __all__ = ["Limits", "sampled_hierarchies", "sampled_partitions"]
 
 _ROUNDS = 2  # of refinement of the hierarchy that the first chain begins at
 _SHARE = 1 / 3  # of the time, after which chains are looked at
+_COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
 _RUNGS = 20
 
@@ -35,6 +36,8 @@ def sampled_hierarchies(
 ) -> SampledPosterior:
     """Chains over hierarchies: one from the greedy hierarchy, refined, the others cooled down from anywhere.
 
+    Of many leaves they begin at the greedy hierarchy, refined and as it is, and at the given ones.
+
     A third of the time goes to single chains. If these are frozen then, the rest goes to chains of several rungs; of
     the two answers the one whose chains agree better is returned.
     """
@@ -44,9 +47,13 @@ def sampled_hierarchies(
         some = None if limits.seconds is None else _SHARE * limits.seconds
         tempered = cast(Tempered, model)
         model = at_perplexity(tempered, perplexity, seconds=some, rng=seed, progress=limits.progress)
-    start = max([greedy(model).hierarchy, *hierarchies], key=model.log_potential)
+    given = list(dict.fromkeys([greedy(model).hierarchy, *hierarchies]))
+    start = max(given, key=model.log_potential)
     start = refine(model, start, seconds=None, rounds=_ROUNDS, rng=seed, progress=limits.progress).hierarchy
     options: dict[str, Any] = {"starts": [start], "rng": seed, "progress": limits.progress}
+    if model.n_leaves > _COOLED:
+        options["starts"] = list(dict.fromkeys([start, *given]))
+        options["n_chains"] = max(2, len(options["starts"]))
     if seconds is None:
         return sample_hierarchies(model, seconds=None, sweeps=limits.sweeps, **options)
     first = sample_hierarchies(model, seconds=_SHARE * seconds, **options)
