@@ -79,6 +79,16 @@ def problems(data: Path | None, chosen: dict[str, Any]) -> dict[str, Problem]:
     return {name: Problem(*each, clusterings.graph_of(each[0], "averaged", chosen)) for name, each in found.items()}
 
 
+def fresh(chosen: dict[str, Any]) -> dict[str, Problem]:
+    """Toy sets of other seeds, which no choice of ours has seen."""
+    found = {}
+    for shift in chosen["descents"]["fresh"]:
+        for name, toy in toys(shift=shift).items():
+            graph = clusterings.graph_of(toy.points, "averaged", chosen)
+            found[f"{name}, {shift}"] = Problem(toy.points, toy.classes, [toy.known], graph)
+    return found
+
+
 def drawn(classes: Ints, share: float, rng: np.random.Generator) -> Ints:
     """The classes of this share of the points, at random, at least 20; −1 elsewhere."""
     told = rng.permutation(len(classes))[: max(20, round(share * len(classes)))]
@@ -116,14 +126,20 @@ def report(runs: dict[str, dict[str, list[Descent]]]) -> str:
     rows = [["our best loss / theirs (/ the best of theirs)", *LOSSES]]
     for data, by_loss in runs.items():
         rows.append([data, *(ratios_of(by_loss[name]) for name in LOSSES)])
+    return common.markdown(rows) + "\n\n" + counts_of(runs)
+
+
+def counts_of(runs: dict[str, dict[str, list[Descent]]]) -> str:
+    """How many of all descents are not above theirs, and how they ended."""
     everything = [run for by_loss in runs.values() for each in by_loss.values() for run in each]
     below = sum(run.ratio <= 1 for run in everything)
     hardest = sum(run.hardest <= 1 for run in everything)
     settled = sum(run.ours.converged for run in everything)
     steps = np.median([run.ours.iterations for run in everything])
-    return common.markdown(rows) + (
-        f"\n\nat most theirs: {below} of {len(everything)}; at most the best of theirs: {hardest}; "
-        f"settled: {settled}, after {steps:.0f} iterations in the median"
+    return (
+        f"at most theirs: {below} of {len(everything)}; at most the best of theirs: {hardest}; "
+        f"settled: {settled}, after {steps:.0f} iterations in the median; "
+        f"largest ratio: {max(run.ratio for run in everything):.3f}"
     )
 
 
@@ -199,7 +215,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sets = problems(given.data, chosen)
     runs = {name: descend(problem, chosen["losses"]["dasgupta_slope"]) for name, problem in sets.items()}
     clusters = {name: clusters_of(sets[name], runs[name]) for name in toys()}
-    common.tell(report(runs) + "\n\n" + report_toys(clusters, sets), given.out / "descents.txt")
+    others = {name: descend(each, chosen["losses"]["dasgupta_slope"]) for name, each in fresh(chosen).items()}
+    text = [report(runs), "fresh sets: " + counts_of(others), report_toys(clusters, sets)]
+    common.tell("\n\n".join(text), given.out / "descents.txt")
     draw_toys(given.out / "toys.png", clusters, sets)
     draw_curves(given.out / "convergence.png", runs)
 
