@@ -11,7 +11,6 @@ convergence curves. Needs scikit-learn. All choices are in settings.toml.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from toys import toys
 
 from palmette._extras import require
 from palmette.plot._axes import INK, frame
-from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Fit, Graph, Loss, Triplet, average_linkage, fit
+from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Fit, Graph, Loss, Triplet, average_linkage
 
 LOSSES = ("Closest", "Closest + size", "Closest + triplet", "Dasgupta")
 # Accuracies that the notebook prints.
@@ -106,13 +105,11 @@ def settings_of(problem: Problem, slope: float) -> Iterator[tuple[str, Graph, Lo
     yield "Dasgupta", common.scaled(problem.graph), Dasgupta(slope)
 
 
-def descend(problem: Problem, slope: float) -> dict[str, list[Descent]]:
+def descend(problem: Problem, chosen: dict[str, Any]) -> dict[str, list[Descent]]:
     """Ours and theirs, by the name of the loss."""
     found: dict[str, list[Descent]] = {}
-    for name, graph, loss in settings_of(problem, slope):
-        with warnings.catch_warnings():  # whether it settled is in the table
-            warnings.simplefilter("ignore")
-            ours = fit(graph, loss, progress=False)
+    for name, graph, loss in settings_of(problem, chosen["losses"]["dasgupta_slope"]):
+        ours = common.fit_as(chosen["rounds"], graph, loss)
         theirs = {projection: published(graph, loss, projection) for projection in ("softplus", "relu")}
         found.setdefault(name, []).append(Descent(ours, theirs))
     return found
@@ -213,9 +210,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = command.parse_args(arguments)
     chosen = common.settings(given.settings)
     sets = problems(given.data, chosen)
-    runs = {name: descend(problem, chosen["losses"]["dasgupta_slope"]) for name, problem in sets.items()}
+    runs = {name: descend(problem, chosen) for name, problem in sets.items()}
     clusters = {name: clusters_of(sets[name], runs[name]) for name in toys()}
-    others = {name: descend(each, chosen["losses"]["dasgupta_slope"]) for name, each in fresh(chosen).items()}
+    others = {name: descend(each, chosen) for name, each in fresh(chosen).items()}
     text = [report(runs), "fresh sets: " + counts_of(others), report_toys(clusters, sets)]
     common.tell("\n\n".join(text), given.out / "descents.txt")
     draw_toys(given.out / "toys.png", clusters, sets)
