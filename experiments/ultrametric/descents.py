@@ -11,7 +11,6 @@ convergence curves. Needs scikit-learn. All choices are in settings.toml.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from toys import toys
 
 from palmette._extras import require
 from palmette.plot._axes import INK, frame
-from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Fit, Graph, Loss, Triplet, average_linkage, fit
+from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Fit, Graph, Loss, Triplet, average_linkage
 
 LOSSES = ("Closest", "Closest + size", "Closest + triplet", "Dasgupta")
 # Accuracies that the notebook prints.
@@ -79,6 +78,16 @@ def problems(data: Path | None, chosen: dict[str, Any]) -> dict[str, Problem]:
     return {name: Problem(*each, clusterings.graph_of(each[0], "averaged", chosen)) for name, each in found.items()}
 
 
+def fresh(chosen: dict[str, Any]) -> dict[str, Problem]:
+    """Toy sets of other seeds, which no choice of ours has seen."""
+    found = {}
+    for shift in chosen["descents"]["fresh"]:
+        for name, toy in toys(shift=shift).items():
+            graph = clusterings.graph_of(toy.points, "averaged", chosen)
+            found[f"{name}, {shift}"] = Problem(toy.points, toy.classes, [toy.known], graph)
+    return found
+
+
 def drawn(classes: Ints, share: float, rng: np.random.Generator) -> Ints:
     """The classes of this share of the points, at random, at least 20; −1 elsewhere."""
     told = rng.permutation(len(classes))[: max(20, round(share * len(classes)))]
@@ -96,13 +105,11 @@ def settings_of(problem: Problem, slope: float) -> Iterator[tuple[str, Graph, Lo
     yield "Dasgupta", common.scaled(problem.graph), Dasgupta(slope)
 
 
-def descend(problem: Problem, slope: float) -> dict[str, list[Descent]]:
+def descend(problem: Problem, chosen: dict[str, Any]) -> dict[str, list[Descent]]:
     """Ours and theirs, by the name of the loss."""
     found: dict[str, list[Descent]] = {}
-    for name, graph, loss in settings_of(problem, slope):
-        with warnings.catch_warnings():  # whether it settled is in the table
-            warnings.simplefilter("ignore")
-            ours = fit(graph, loss, progress=False)
+    for name, graph, loss in settings_of(problem, chosen["losses"]["dasgupta_slope"]):
+        ours = common.fit_as(chosen["rounds"], graph, loss)
         theirs = {projection: published(graph, loss, projection) for projection in ("softplus", "relu")}
         found.setdefault(name, []).append(Descent(ours, theirs))
     return found
@@ -116,14 +123,20 @@ def report(runs: dict[str, dict[str, list[Descent]]]) -> str:
     rows = [["our best loss / theirs (/ the best of theirs)", *LOSSES]]
     for data, by_loss in runs.items():
         rows.append([data, *(ratios_of(by_loss[name]) for name in LOSSES)])
+    return common.markdown(rows) + "\n\n" + counts_of(runs)
+
+
+def counts_of(runs: dict[str, dict[str, list[Descent]]]) -> str:
+    """How many of all descents are not above theirs, and how they ended."""
     everything = [run for by_loss in runs.values() for each in by_loss.values() for run in each]
     below = sum(run.ratio <= 1 for run in everything)
     hardest = sum(run.hardest <= 1 for run in everything)
     settled = sum(run.ours.converged for run in everything)
     steps = np.median([run.ours.iterations for run in everything])
-    return common.markdown(rows) + (
-        f"\n\nat most theirs: {below} of {len(everything)}; at most the best of theirs: {hardest}; "
-        f"settled: {settled}, after {steps:.0f} iterations in the median"
+    return (
+        f"at most theirs: {below} of {len(everything)}; at most the best of theirs: {hardest}; "
+        f"settled: {settled}, after {steps:.0f} iterations in the median; "
+        f"largest ratio: {max(run.ratio for run in everything):.3f}"
     )
 
 
@@ -197,9 +210,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = command.parse_args(arguments)
     chosen = common.settings(given.settings)
     sets = problems(given.data, chosen)
-    runs = {name: descend(problem, chosen["losses"]["dasgupta_slope"]) for name, problem in sets.items()}
+    runs = {name: descend(problem, chosen) for name, problem in sets.items()}
     clusters = {name: clusters_of(sets[name], runs[name]) for name in toys()}
-    common.tell(report(runs) + "\n\n" + report_toys(clusters, sets), given.out / "descents.txt")
+    others = {name: descend(each, chosen) for name, each in fresh(chosen).items()}
+    text = [report(runs), "fresh sets: " + counts_of(others), report_toys(clusters, sets)]
+    common.tell("\n\n".join(text), given.out / "descents.txt")
     draw_toys(given.out / "toys.png", clusters, sets)
     draw_curves(given.out / "convergence.png", runs)
 

@@ -17,17 +17,20 @@ class Toy(NamedTuple):
     """The class of the points that the notebook tells, −1 elsewhere."""
 
 
-def toys(points: int = 200, told: int = 20) -> dict[str, Toy]:
-    """By name, in the notebook's order, which matters: what is told is drawn from one stream."""
+def toys(points: int = 200, told: int = 20, shift: int = 0) -> dict[str, Toy]:
+    """By name, in the notebook's order, which matters: what is told is drawn from one stream.
+
+    With a `shift` of the seeds they are other sets of the same kinds.
+    """
     data = require("sklearn.datasets", "sklearn")
-    stream = np.random.RandomState(2)
-    moons, halves = data.make_moons(points, noise=0.05, random_state=42)
-    slanted, groups = data.make_blobs(points, random_state=170)
+    stream = np.random.RandomState(2 + shift)
+    moons, halves = data.make_moons(points, noise=0.05, random_state=42 + shift)
+    slanted, groups = data.make_blobs(points, random_state=170 + shift)
     made = {
-        "circles": data.make_circles(points, factor=0.5, noise=0.05, random_state=10),
+        "circles": data.make_circles(points, factor=0.5, noise=0.05, random_state=10 + shift),
         "moons": (np.concatenate((moons, moons + np.array([2.5, 0.0]))), np.concatenate((halves, halves + 2))),
-        "blobs": data.make_blobs(points, random_state=42),
-        "varied": data.make_blobs(points, cluster_std=[1.0, 2.5, 0.5], random_state=170),
+        "blobs": data.make_blobs(points, random_state=42 + shift),
+        "varied": data.make_blobs(points, cluster_std=[1.0, 2.5, 0.5], random_state=170 + shift),
         "slanted": (slanted @ np.array([[0.6, -0.6], [-0.4, 0.8]]), groups),
     }
     found = {}

@@ -34,7 +34,7 @@ SMALL = {
     "figure2": {"points": 15},
     "regions": {"seeds": [[3, 3], [4, 4], [5, 5]], "edges": [16, 33, 56]},
     "figure5": {"sizes": [4, 5], "repeats": 2, "bound_levels": 6},
-    "descents": {"draws": 1},
+    "descents": {"draws": 1, "fresh": [7]},
     "iterations": {"edges": [100, 200], "dasgupta_most": 100, "labelled": 12, "budget": 0.01},
     "figure6": {"data": ["heart_statlog", "wine"], "fractions": [0.2, 0.4], "folds": 5},
     "shaken": {"repeats": 2},
