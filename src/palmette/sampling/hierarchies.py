@@ -66,7 +66,7 @@ class HierarchyRun(Run[SampledPosterior]):
     def arguments(self) -> dict[str, Any]:
         """What it was made with; a copy is no longer tied to a file."""
         chains = {"n_chains": len(self.chains.states), "n_rungs": self._n_rungs, "starts": self._starts}
-        how = {"seed": self.seed, "threads": self.threads, "checkpoint": None, "progress": self._progress}
+        how = {"seed": self.seed, "threads": self.threads, "checkpoint": None, "progress": self.progress}
         return {"model": self.model, "conditions": self.conditions, **chains, **how}
 
 

@@ -58,7 +58,7 @@ class PartitionRun(Run[SampledPartitions]):
     def arguments(self) -> dict[str, Any]:
         """What it was made with; a copy is no longer tied to a file."""
         chains = {"n_chains": len(self.chains.states), "starts": self._starts, "seed": self.seed}
-        how = {"threads": self.threads, "checkpoint": None, "progress": self._progress}
+        how = {"threads": self.threads, "checkpoint": None, "progress": self.progress}
         return {"model": self.model, "reference": self._reference, **chains, **how}
 
 

@@ -52,7 +52,7 @@ class Run(Generic[Answer]):
         progress: bool | None,
     ) -> None:
         self._about, self._title = about, f"sampling, n = {n_leaves}"
-        self.threads, self._checkpoint, self._progress = threads, checkpoint, progress
+        self.threads, self._checkpoint, self.progress = threads, checkpoint, progress
         self.chains = Chains(kind, n_chains)
         if checkpoint is not None and os.path.exists(checkpoint):
             self.chains.load(checkpoint, about)
@@ -76,7 +76,7 @@ class Run(Generic[Answer]):
         done = int(self.chains.sweeps.min())
         last = np.inf if sweeps is None else done + sweeps
         made = None
-        with closing(Progress(self._title, seconds, self._progress)) as bar, suppress(KeyboardInterrupt):
+        with closing(Progress(self._title, seconds, self.progress)) as bar, suppress(KeyboardInterrupt):
             bar.retitle(f"making starts, {self._title}")
             self.chains.begin(threads, bar)
             bar.retitle(self._title)

@@ -333,9 +333,10 @@ class SampledPosterior(Sampled[SplitModel]):
         errors = np.where(p < _LEAST, np.nan, 0.0)
         chosen = np.flatnonzero((p >= _LEAST) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
         if len(chosen):
-            target, threads = self._run.moves.model, self._run.threads  # type: ignore[attr-defined]
-            always = p[chosen] == 1.0
-            p[chosen], errors[chosen] = smoothed(target, self._rows, trellis.words[chosen], always, threads)
+            run, always = self._run, p[chosen] == 1.0
+            target = run.moves.model  # type: ignore[attr-defined]
+            words = trellis.words[chosen]
+            p[chosen], errors[chosen] = smoothed(target, self._rows, words, always, run.threads, run.progress)
         return Estimates(p, errors)
 
     @cached

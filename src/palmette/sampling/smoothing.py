@@ -21,7 +21,12 @@ _OPEN = 0.02  # probabilities nearer to 0 or 1 say little about how fast chains 
 
 
 def smoothed(
-    model: SplitModel, rows: Indices, wanted: Words, always: npt.NDArray[np.bool_], threads: int | None
+    model: SplitModel,
+    rows: Indices,
+    wanted: Words,
+    always: npt.NDArray[np.bool_],
+    threads: int | None,
+    progress: bool | None,
 ) -> Estimates:
     """(k,): the probabilities of clusters, given as bit sets, from (chains, draws, 2n − 1) parents of draws.
 
@@ -31,7 +36,7 @@ def smoothed(
     n_chains, n_draws, _ = rows.shape
     most = int(max(_FEWEST, min(_BINS, _MOST_NUMBERS // max(1, n_chains * len(wanted)))))
     edges = np.linspace(0, n_draws, min(n_draws, most) + 1).astype(np.int64)
-    values = smooth(model, rows, wanted, edges, check_threads(threads))
+    values = smooth(model, rows, wanted, edges, check_threads(threads), progress=progress)
     values[values > 1.0 - _ROUNDING] = 1.0
     sizes = np.asarray(effective_size(values))
     shares = np.average(values.mean(axis=0), axis=0, weights=np.diff(edges))

@@ -189,7 +189,13 @@ def _smoother(model: SplitModel) -> Any:
 
 
 def smooth(
-    model: SplitModel, rows: Indices, wanted: Words, edges: Ints, threads: int, n_stops: int = N_STOPS
+    model: SplitModel,
+    rows: Indices,
+    wanted: Words,
+    edges: Ints,
+    threads: int,
+    n_stops: int = N_STOPS,
+    progress: bool | None = False,
 ) -> Floats:
     """(chains, bins, k): the mean probability of k clusters, given as bit sets, over bins of consecutive draws.
 
@@ -217,6 +223,7 @@ def smooth(
             out[chain, b] /= len(here)
 
     each = _PER_SPLIT * (n / n_stops * 3.0**n_stops + n * n)
-    with Workers(threads, Progress("", None, False)) as workers:
-        workers.run(some, np.tile(np.diff(edges) * each, n_chains))
+    work = np.tile(np.diff(edges) * each, n_chains)
+    with Workers(threads, Progress("smoothing", work.sum(), progress)) as workers:
+        workers.run(some, work)
     return out
