@@ -37,7 +37,8 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         "contrasts", a likelihood of the rows whose parameters are found by evidence; "sum-of-squares", a cost of the
         rows; "dasgupta" and "correlation", costs of similarities; or a function that makes a palmette model: of the
         (n, d) rows, or of the (n, n) similarities if `similarity` is given. Support by "contrasts" needs no
-        temperature; for flat clusters of many rows a cost is the better guide.
+        temperature; for flat clusters of many rows a cost is the better guide, and of more than a few hundred
+        "sum-of-squares", which is also faster.
     beta, perplexity
         The temperature, in one of two ways: β itself, or the effective number of hierarchies that β is solved for.
         Without either β is the model's own, which is 1 for costs with a name. The most probable of all hierarchies is
