@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from palmette.defaults import DEFAULTS
-from palmette.similarity import WAYS
+from palmette.similarity import KINDS, WAYS
 
 __all__ = [
     "amount",
@@ -91,7 +91,7 @@ missing_option = click.option(
 _similarity_options = stack(
     click.option(
         "--similarity",
-        type=click.Choice(["rbf", "linear", "cosine", "correlation"]),
+        type=click.Choice(KINDS),
         default="rbf",
         show_default=True,
         help="How alike two rows are: exp(-d²/2h²), 1 - d/max d, cosine, Pearson's correlation.",

@@ -254,13 +254,12 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         edges = np.cumsum(self.weights)
         which = np.minimum(np.searchsorted(edges, rng.random(size), side="right"), len(edges) - 1)
         rows: npt.NDArray[Any] | None = None
-        for k, part in enumerate(self._parts):
+        for k, part in enumerate(self._in_turn()):
             here = np.flatnonzero(which == k)
             if len(here) or (k == 0):
                 own = part._draw(len(here), seeds[k])[0]
                 rows = np.empty((size, *own.shape[1:]), dtype=own.dtype) if rows is None else rows
                 rows[here] = own
-                self._leave(part)
         assert rows is not None
         return which, rows
 

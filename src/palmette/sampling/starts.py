@@ -17,14 +17,24 @@ from palmette.array_types import Floats
 from palmette.sampling.chain import ChainState, HierarchyMoves
 from palmette.sampling.tempered_moves import State, TemperedMoves
 
-__all__ = ["QUENCHES", "anneal", "cooling", "quench"]
+__all__ = ["QUENCHES", "anneal", "cooling", "fewer_sweeps", "quench"]
 
 _PER_DECADE = 40  # sweeps for every factor of ten in t
 _LOOKS = 50  # clusterings that tell the spread of log φ
 QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
 _COLDEST = 1e4
-_QUENCH_SWEEPS, _FEWEST, _MANY = 80, 10, 300  # of more leaves than many, fewer sweeps, which take longer each
+_QUENCH_SWEEPS, _FEWEST = 80, 10
+_MANY = 300  # leaves; of more, sweeps take longer each
 _MILDEST, _HARSHEST = 1.0, 50.0  # what an impossible split costs at the beginning and at the end, in nats
+
+
+def fewer_sweeps(sweeps: int, n: int, least: int) -> int:
+    """So many up to 300 leaves, and of more as many fewer as there are more of these, but not less than the `least`.
+
+    >>> fewer_sweeps(100, 300, 8), fewer_sweeps(100, 600, 8), fewer_sweeps(100, 9000, 8)
+    (100, 50, 8)
+    """
+    return max(least, sweeps * _MANY // max(n, _MANY))
 
 
 def cooling(moves: TemperedMoves[Any], rng: np.random.Generator) -> Floats:
@@ -50,7 +60,7 @@ def quench(moves: TemperedMoves[State], state: State) -> Iterator[float]:
     out of the question.
     """
     best, n = moves.restate(state)[0], moves.model.n_leaves
-    sweeps = max(_FEWEST, _QUENCH_SWEEPS * _MANY // max(n, _MANY)) if n > 2 else 0
+    sweeps = fewer_sweeps(_QUENCH_SWEEPS, n, _FEWEST) if n > 2 else 0
     for temper in np.geomspace(1.0, _COLDEST, sweeps).tolist():
         value, impossible = moves.run(state, moves.n_moves, temper)
         if value > best and not impossible:

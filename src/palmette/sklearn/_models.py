@@ -10,6 +10,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
 from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
+from palmette.sampling.starts import fewer_sweeps
 from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
 from palmette.sklearn._similarity import OF_SIMILARITIES, bandwidth_of, gamma_of, similarity_of
@@ -18,7 +19,6 @@ __all__ = ["ModelClusterer"]
 
 _SIGNED = (Correlation, CorrelationClusters)
 _FEWEST = 8  # sweeps, of which half are kept
-_MANY = 300  # rows; of more, chains have the time that they have for these
 
 
 class ModelClusterer(Clusterer):
@@ -82,7 +82,7 @@ class ModelClusterer(Clusterer):
     def _sweeps(self, n: int) -> int:
         if self.sweeps is not None:
             return check_integer("sweeps", self.sweeps, _FEWEST)
-        return max(_FEWEST, DEFAULTS.fitted_sweeps * _MANY // max(n, _MANY))
+        return fewer_sweeps(DEFAULTS.fitted_sweeps, n, _FEWEST)
 
     def _beyond(self) -> Any:
         # A temperature for a perplexity takes chains longer than a fit should.

@@ -1,6 +1,5 @@
 """The posterior over hierarchies as a clusterer of scikit-learn."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,12 @@ from palmette.posterior import HierarchyPosterior
 from palmette.sampling import Estimates, SampledPosterior
 from palmette.similarity import to_distances
 from palmette.sklearn._base import HierarchyClusterer
-from palmette.sklearn._heights import scatter, with_average_heights, with_ward_heights
+from palmette.sklearn._heights import mean_across, scatter, ward_heights
 from palmette.sklearn._models import ModelClusterer
 
 __all__ = ["TrellisClustering"]
+
+_OF_POINTS = (SumOfSquares, Contrasts)  # models of squared distances
 
 
 class TrellisClustering(HierarchyClusterer, ModelClusterer):
@@ -122,19 +123,20 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         limits = {"min_share": self.min_share, "max_clusters": self.max_clusters}
         self.posterior_: HierarchyPosterior | SampledPosterior = self._posterior(points, rng=self._seed(), **limits)
-        best = self.posterior_.map()
-        apart, heights = self._dissimilarity()
-        self._set_hierarchy(heights(best, apart))
-        return self.hierarchy_.cheapest_cut(scatter(self.hierarchy_, apart), k)
+        best: Hierarchy = self.posterior_.map()
+        model = self.posterior_.model
+        across = mean_across(best, self._dissimilarity(model))
+        heights = ward_heights(best, across) if isinstance(model, _OF_POINTS) else across
+        self._set_hierarchy(Hierarchy.from_merges(best.children, best.labels, heights=heights))
+        return best.cheapest_cut(scatter(best, across), k)
 
-    def _dissimilarity(self) -> tuple[Floats, Callable[[Hierarchy, Floats], Hierarchy]]:
-        # How far apart rows are in the terms of the model, and what heights suit that.
-        model: Any = self.posterior_.model
-        if isinstance(model, SumOfSquares | Contrasts):
-            return np.asarray(model.pairwise[0]), with_ward_heights
+    def _dissimilarity(self, model: Any) -> Floats:
+        # How far apart rows are in the terms of the model.
+        if isinstance(model, _OF_POINTS):
+            return np.asarray(model.pairwise[0])
         if isinstance(model, Dasgupta | Correlation):
-            return to_distances(model.pairwise[0]), with_average_heights
-        return self._expected_sizes(), with_average_heights
+            return to_distances(model.pairwise[0])
+        return self._expected_sizes()
 
     def _distances(self) -> Floats:
         # The expected size of the smallest cluster that holds both, without the one row that is always there.
