@@ -202,7 +202,14 @@ def test_a_function_makes_the_model():
     uniform = TrellisClustering(3, model=lambda X: pal.models.Uniform(len(X))).fit(FEW)
     assert uniform.posterior_.count == 13749310575
     matrix = TrellisClustering(3, model=lambda w: pal.models.Dasgupta(w), similarity="rbf").fit(FEW)
-    assert matrix.posterior_.log_partition == TrellisClustering(3).fit(FEW).posterior_.log_partition
+    named = TrellisClustering(3, model="dasgupta").fit(FEW)
+    assert matrix.posterior_.log_partition == named.posterior_.log_partition
+
+
+@pytest.mark.parametrize("said", [{"similarity": "rbf"}, {"gamma": 0.5}, {"missing": "pairwise"}])
+def test_whoever_speaks_of_similarities_has_a_model_of_them(said):
+    assert isinstance(TrellisClustering(3).fit(FEW).posterior_.model, pal.models.SumOfSquares)
+    assert isinstance(TrellisClustering(3, **said).fit(FEW).posterior_.model, pal.models.Dasgupta)
 
 
 def test_flat_clusters_are_the_cheapest_cut_and_not_a_few_rows_far_away():

@@ -37,15 +37,16 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     model
         "contrasts", a likelihood of the rows whose parameters are found by evidence; "sum-of-squares", a cost of the
         rows; "dasgupta" and "correlation", costs of similarities; or a function that makes a palmette model: of the
-        (n, d) rows, or of the (n, n) similarities if `similarity` is given. Support by "contrasts" needs no
-        temperature; for flat clusters of many rows a cost is the better guide, and of more than a few hundred
-        "sum-of-squares", which is also faster.
+        (n, d) rows, or of the (n, n) similarities if `similarity` is given. None is "sum-of-squares", and "dasgupta"
+        if anything is said of similarities (`similarity`, `gamma`, or gaps that are compared "pairwise"). Support by
+        "contrasts" needs no temperature. Long groups that touch nowhere, like moons, are found by none of them; see
+        `UltrametricClustering`.
     beta, perplexity
         The temperature, in one of two ways: β itself, or the effective number of hierarchies that β is solved for.
         Without either β is the model's own, which is 1 for costs with a name. The most probable of all hierarchies is
         the same at every β > 0. A likelihood has none.
     similarity
-        "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what None stands for, "linear", "cosine", "correlation" (of two
+        "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what a model of similarities takes by itself, "linear", "cosine", "correlation" (of two
         rows; see `palmette.similarity`), "precomputed" (X is the (n, n) matrix), or a function from rows to matrix.
         For the model "correlation" those with a name get their mean subtracted.
     gamma
@@ -104,7 +105,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         self,
         n_clusters: int = 2,
         *,
-        model: Any = "dasgupta",
+        model: Any = None,
         beta: float | None = None,
         perplexity: float | None = None,
         similarity: Any = None,
@@ -119,6 +120,12 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         progress: bool | None = None,
     ) -> None:
         self._keep(locals())
+
+    def _maker(self) -> Any:
+        if self.model is not None:
+            return super()._maker()
+        compares = self.similarity is not None or self.gamma is not None or self.missing == "pairwise"
+        return Dasgupta if compares else SumOfSquares
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         limits = {"min_share": self.min_share, "max_clusters": self.max_clusters}
