@@ -72,7 +72,7 @@ def rate_by_evidence(
 
     def tried(step: int) -> float:
         with purpose(f"rate {float(process.rate.mean()) * _FACTOR**step:.3g}"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a collapse: evidence is all that is wanted
+            warnings.simplefilter("ignore", UserWarning)  # of a collapse: evidence is all that is wanted
             return smc(x, _scaled(process, _FACTOR**step), n_particles, **options).log_evidence  # type: ignore[arg-type]
 
     found = {step: tried(step) for step in (-1, 0, 1)}

@@ -182,7 +182,7 @@ def _without_constants(problem: Problem, quiet: bool) -> Problem:
     # A column with one value, or none, tells no rate.
     leaves = problem.leaves
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns without entries
+        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without entries
         spread = np.nan_to_num(np.nanmax(leaves.values, axis=0) - np.nanmin(leaves.values, axis=0))
     if len(leaves.labels) < 2 or (spread > 0.0).all():
         return problem
@@ -205,7 +205,7 @@ def _infer(problem: Problem, options: dict[str, Any]) -> tuple[Any, str, Any]:
     how = {"proposal": options["proposal"], "rng": options["seed"], "labels": problem.labels, "progress": shown}
     try:
         with warnings.catch_warnings():  # the verdict says it, too
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", UserWarning)
             size = _n_particles(points.shape, options)
             draws = pal.coalescent.smc(points, process, size, n_runs=options["runs"], leaf_ages=ages, **how)
     except ValueError as trouble:

@@ -58,7 +58,7 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
             f"{len(problem.labels)} leaves cannot be cut into {n_clusters}", param_hint="--clusters"
         )
     with warnings.catch_warnings():  # whether the loss settled is said below
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", UserWarning)
         fitted = pal.ultrametric.fit(
             _graph(problem, options["neighbours"]),
             _loss(options["loss"]),
