@@ -46,8 +46,9 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         Without either β is the model's own, which is 1 for costs with a name. The most probable of all hierarchies is
         the same at every β > 0. A likelihood has none.
     similarity
-        "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what a model of similarities takes by itself, "linear", "cosine", "correlation" (of two
-        rows; see `palmette.similarity`), "precomputed" (X is the (n, n) matrix), or a function from rows to matrix.
+        "rbf", which is exp(−gamma · ‖x_i − x_j‖²) and what a model of similarities takes by itself, "linear", "cosine",
+        "correlation" (of two rows; see `palmette.similarity`), "precomputed" (X is the (n, n) matrix), or a function
+        from rows to matrix.
         For the model "correlation" those with a name get their mean subtracted.
     gamma
         Of "rbf"; None is 1 / (2 h²), with h the median distance of two rows that differ.
