@@ -75,13 +75,20 @@ def transition_matrix(trees, weights, n, *, patch_share, n_stops):
         for q, key, count in patch_classes(tree, n, n_stops):
             members.setdefault(key, []).append((t, q * patch_share, count))
     K = np.zeros((len(trees), len(trees)))
-    for rows in members.values():
+    for (kind, *_), rows in members.items():
         at = np.array([t for t, _, _ in rows])
         q, count = np.array([q for _, q, _ in rows]), np.array([c for _, _, c in rows], dtype=float)
         assert len(set(np.round(q * count, 14))) == 1  # what was chosen does not depend on the arrangement
-        total = weights[at].sum()
-        if total > 0.0:
-            K[np.ix_(at, at)] += q[:, None] * weights[at] / total * np.minimum(1.0, count[:, None] / count)
+        w = weights[at]
+        if not w.any():
+            continue
+        if kind == "regraft":  # to another by its weight, unless that would be left less often than this
+            others = np.array([np.delete(w, i).sum() for i in range(len(w))])
+            most = np.maximum.outer(others, others)
+            moved = np.where(most > 0.0, w / np.where(most > 0.0, most, 1.0), 0.0) * (1.0 - np.eye(len(w)))
+        else:
+            moved = w / w.sum() * np.minimum(1.0, count[:, None] / count)
+        K[np.ix_(at, at)] += q[:, None] * moved
     K[np.diag_indices(len(trees))] += 1.0 - K.sum(axis=1)
     return K
 

@@ -1,9 +1,10 @@
 """A Markov chain over hierarchies: patches and regrafts, mixed at random, and what is kept of the states.
 
 Both kinds of move happen below a cluster P, found from a random leaf and a random scale (see `patches`). A *regraft*
-takes one of the 2|P| − 2 parts below P, each alike, and puts it beside one of the clusters that are left there, drawn
-from its conditional law, which `palmette.regrafts` knows for all of them: no other choice depends on where it was, so
-this is Gibbs sampling. Patches rearrange a few things thoroughly, regrafts carry one thing far.
+takes one of the 2|P| − 2 parts below P, each alike, and puts it beside another of the clusters that are left there, by
+its conditional law, which `palmette.regrafts` knows for all of them: no other choice depends on where it was, so this
+is Gibbs sampling, but for places being left as often as that can be (`choose_another`). Patches rearrange a few things
+thoroughly, regrafts carry one thing far.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from palmette.models.split_model import SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, regraft
 from palmette.sampling.anywhere import any_hierarchy
-from palmette.sampling.chance import chance, choose, new_stream
+from palmette.sampling.chance import chance, choose_another, new_stream
 from palmette.sampling.patches import Patch, empty_patch, redrawer
 from palmette.sampling.restating import list_nodes, restater
 from palmette.trellis.counting import double_factorial
@@ -75,7 +76,7 @@ def _choose_part(child, size, top, stream):
 
 @kernel
 def _choose_position(walk, temper, penalty, stream, values):
-    # A place of the surveyed part by its weight; −1 if a score is no number.
+    # The next place of the surveyed part; −1 if a score is no number.
     count = walk.counts[POSITIONS]
     fewest = walk.impossible[0]
     for i in range(count):
@@ -85,7 +86,7 @@ def _choose_position(walk, temper, penalty, stream, values):
         if not walk.gain[i] < np.inf:
             return -1
         values[i] = temper * walk.gain[i] - (penalty * more if more else 0.0)
-    return choose(values, count, chance(stream))
+    return choose_another(values, count, walk.counts[PLACE], stream)
 
 
 def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves, values):

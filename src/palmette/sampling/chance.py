@@ -8,7 +8,7 @@ from palmette._jit import inline, kernel, reduction
 from palmette.array_types import Ints
 from palmette.numeric import exponential, largest, unit_draw
 
-__all__ = ["chance", "choose", "new_stream", "tempered"]
+__all__ = ["chance", "choose", "choose_another", "new_stream", "tempered"]
 
 
 def new_stream(seed: int, chain: int) -> Ints:
@@ -57,3 +57,28 @@ def choose(values, count, u):
             if rest < 0.0:
                 break
     return chosen
+
+
+@kernel
+def choose_another(values, count, now, stream):
+    """Where to go from index `now`: to j ≠ now with probability w_j / max(W − w_now, W − w_j), else nowhere.
+
+    w_j = exp(values[j]), and W is their sum. So w_now · P(now → j) is the same both ways, and a step stays where it is
+    at most as often as a draw from all would. What becomes of `values` are weights.
+    """
+    top = largest(values, count)
+    if not top > -np.inf:
+        return now
+    for j in range(count):
+        values[j] = exponential(values[j] - top)
+    here, values[now] = values[now], 0.0
+    others = _add(values, count)
+    rest, chosen = chance(stream) * others, now
+    for j in range(count):
+        if values[j] > 0.0:
+            chosen = j
+            rest -= values[j]
+            if rest < 0.0:
+                break
+    values[now], values[chosen] = here, 0.0
+    return chosen if chance(stream) * _add(values, count) <= others else now
