@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette.array_types import Indices, Words
+from palmette.array_types import Floats, Indices, Words
 from palmette.models.split_model import SplitModel
 from palmette.sampling.diagnostics import effective_size, smoothed_error
 from palmette.sampling.estimates import Estimates
@@ -17,6 +16,7 @@ __all__ = ["smoothed"]
 _BINS, _FEWEST = 512, 16  # of each chain, whose draws are averaged; what is between bins tells the error
 _MOST_NUMBERS = 2e7  # in all bins of all clusters
 _ROUNDING = 1e-12
+_SELDOM = 10  # draws: what happens less often may be seen by no tiling
 _OPEN = 0.02  # probabilities nearer to 0 or 1 say little about how fast chains are
 
 
@@ -24,14 +24,15 @@ def smoothed(
     model: SplitModel,
     rows: Indices,
     wanted: Words,
-    always: npt.NDArray[np.bool_],
+    missing: Floats,
     threads: int | None,
     progress: bool | None,
 ) -> Estimates:
     """(k,): the probabilities of clusters, given as bit sets, from (chains, draws, 2n − 1) parents of draws.
 
-    `always` marks those that every draw has. Tilings may see nothing that could become of such a cluster, as what
-    could happen takes a move farther than a patch; so its error is that of one draw and a half without it.
+    `missing` is in how many draws each is missing. Tilings may see next to nothing that could become of a cluster that
+    few draws are without, as what could happen takes a move farther than a patch; so its error is no less than that of
+    one draw and a half more without it.
     """
     n_chains, n_draws, _ = rows.shape
     most = int(max(_FEWEST, min(_BINS, _MOST_NUMBERS // max(1, n_chains * len(wanted)))))
@@ -42,5 +43,5 @@ def smoothed(
     shares = np.average(values.mean(axis=0), axis=0, weights=np.diff(edges))
     is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
     least = float(np.median(sizes[is_open])) if is_open.any() else float(values[:, :, 0].size)
-    one_draw = always * (len(edges) - 1) / n_draws  # in a bin
+    one_draw = (missing < _SELDOM) * (len(edges) - 1) / n_draws  # in a bin
     return Estimates(shares, smoothed_error(values, sizes, least, one_draw))
