@@ -37,26 +37,38 @@ def _add(weights, count):
     return total
 
 
+@inline
+def _weigh(values, count):
+    # Logarithms become weights; whether any is above 0.
+    top = largest(values, count)
+    if not top > -np.inf:
+        return False
+    for j in range(count):
+        values[j] = exponential(values[j] - top)
+    return True
+
+
+@inline
+def _pick(weights, count, rest, chosen):
+    # The index that `rest`, of the sum of all weights, falls upon; `chosen` if none is above 0.
+    for j in range(count):
+        if weights[j] > 0.0:
+            chosen = j
+            rest -= weights[j]
+            if rest < 0.0:
+                break
+    return chosen
+
+
 @kernel
 def choose(values, count, u):
     """The index j that u ∈ [0, 1) falls upon when j has the weight exp(values[j]); the first if none has any.
 
     What becomes of `values` are weights.
     """
-    top = largest(values, count)
-    if not top > -np.inf:
+    if not _weigh(values, count):
         return 0
-    for j in range(count):
-        values[j] = exponential(values[j] - top)
-    rest = u * _add(values, count)
-    chosen = 0
-    for j in range(count):
-        if values[j] > 0.0:
-            chosen = j
-            rest -= values[j]
-            if rest < 0.0:
-                break
-    return chosen
+    return _pick(values, count, u * _add(values, count), 0)
 
 
 @kernel
@@ -66,19 +78,10 @@ def choose_another(values, count, now, stream):
     w_j = exp(values[j]), and W is their sum. So w_now · P(now → j) is the same both ways, and a step stays where it is
     at most as often as a draw from all would. What becomes of `values` are weights.
     """
-    top = largest(values, count)
-    if not top > -np.inf:
+    if not _weigh(values, count):
         return now
-    for j in range(count):
-        values[j] = exponential(values[j] - top)
     here, values[now] = values[now], 0.0
     others = _add(values, count)
-    rest, chosen = chance(stream) * others, now
-    for j in range(count):
-        if values[j] > 0.0:
-            chosen = j
-            rest -= values[j]
-            if rest < 0.0:
-                break
+    chosen = _pick(values, count, chance(stream) * others, now)
     values[now], values[chosen] = here, 0.0
     return chosen if chance(stream) * _add(values, count) <= others else now

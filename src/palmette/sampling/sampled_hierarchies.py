@@ -333,10 +333,10 @@ class SampledPosterior(Sampled[SplitModel]):
         errors = np.where(p < _LEAST, np.nan, 0.0)
         chosen = np.flatnonzero((p >= _LEAST) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
         if len(chosen):
-            run, missing = self._run, (1.0 - p[chosen]) * self.n_chains * self.n_draws
+            run, n_without = self._run, (1.0 - p[chosen]) * self.n_chains * self.n_draws
             target = run.moves.model  # type: ignore[attr-defined]
             words = trellis.words[chosen]
-            p[chosen], errors[chosen] = smoothed(target, self._rows, words, missing, run.threads, run.progress)
+            p[chosen], errors[chosen] = smoothed(target, self._rows, words, n_without, run.threads, run.progress)
         return Estimates(p, errors)
 
     @cached

@@ -24,15 +24,15 @@ def smoothed(
     model: SplitModel,
     rows: Indices,
     wanted: Words,
-    missing: Floats,
+    n_without: Floats,
     threads: int | None,
     progress: bool | None,
 ) -> Estimates:
     """(k,): the probabilities of clusters, given as bit sets, from (chains, draws, 2n − 1) parents of draws.
 
-    `missing` is in how many draws each is missing. Tilings may see next to nothing that could become of a cluster that
-    few draws are without, as what could happen takes a move farther than a patch; so its error is no less than that of
-    one draw and a half more without it.
+    `n_without` is the number of draws that each is missing from. Tilings may see next to nothing that could become of a
+    cluster that few draws are without, as what could happen takes a move farther than a patch; so its error is no less
+    than that of one draw and a half more without it.
     """
     n_chains, n_draws, _ = rows.shape
     most = int(max(_FEWEST, min(_BINS, _MOST_NUMBERS // max(1, n_chains * len(wanted)))))
@@ -43,5 +43,5 @@ def smoothed(
     shares = np.average(values.mean(axis=0), axis=0, weights=np.diff(edges))
     is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
     least = float(np.median(sizes[is_open])) if is_open.any() else float(values[:, :, 0].size)
-    one_draw = (missing < _SELDOM) * (len(edges) - 1) / n_draws  # in a bin
+    one_draw = (n_without < _SELDOM) * (len(edges) - 1) / n_draws  # in a bin
     return Estimates(shares, smoothed_error(values, sizes, least, one_draw))
