@@ -58,7 +58,9 @@ def test_two_particles_are_one_integral(t, rate, cut):
     assert found[1] == pytest.approx(two(t, rate), abs=2e-4)
 
 
-@pytest.mark.parametrize(("t", "rate", "root_rate"), [(3.0, 1.5, 1.5), (30.0, 0.5, 2.0)])
+@pytest.mark.parametrize(
+    ("t", "rate", "root_rate"), [(3.0, 1.5, 1.5), pytest.param(30.0, 0.5, 2.0, marks=pytest.mark.slow)]
+)
 def test_three_particles_are_integrals_in_integrals(t, rate, root_rate):
     found = size_probabilities(np.array([t]), 4, rate=rate, t_cut=1.0, root_rate=root_rate)[0]
     assert found[2] == pytest.approx(three(t, rate, root_rate), abs=2e-4)

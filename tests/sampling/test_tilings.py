@@ -90,14 +90,13 @@ def test_smoothed_probabilities_are_nearer_to_the_truth():
     assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.4
 
 
-@pytest.mark.parametrize("beta", [1.0, 60.0])
-def test_errors_are_not_too_small_of_what_few_draws_are_without(beta):
+def test_errors_are_not_too_small_of_what_few_draws_are_without():
     worlds = pal.datasets.load_worlds()
     points = (worlds.points - worlds.points.mean(axis=0)) / worlds.points.std(axis=0)
-    model = pal.models.Dasgupta(pal.similarity.of_points(points), beta)
+    model = pal.models.Dasgupta(pal.similarity.of_points(points), 60.0)
     rows = [row for row in pal.HierarchyPosterior(model).cluster_probabilities(0.99) if row.size < 12]
     assert rows
-    for seed in range(6):
+    for seed in range(4):
         post = sample_hierarchies(model, seconds=None, sweeps=400, rng=seed, progress=False)
         for row in rows:
             found = post.cluster_probability(row.members)

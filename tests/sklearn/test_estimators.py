@@ -50,14 +50,16 @@ def same(one, two):
 @pytest.mark.parametrize(
     "estimator",
     [
-        TrellisClustering(),
-        PartitionTrellisClustering(),
+        TrellisClustering(sweeps=8),
+        PartitionTrellisClustering(sweeps=8),
         CoalescentClustering(),
         UltrametricClustering(),
         *(
             pytest.param(estimator, marks=pytest.mark.slow)
             for estimator in (
-                TrellisClustering(model="sum-of-squares"),
+                TrellisClustering(),
+                PartitionTrellisClustering(),
+                TrellisClustering(model="dasgupta"),
                 CoalescentClustering(n_particles=4),
                 TrellisClustering(model="correlation"),
                 PartitionTrellisClustering(model="correlation"),
