@@ -109,6 +109,7 @@ def test_subtypes_without_data(load, tmp_path, capsys):
     assert "(exact)" in text
 
 
+@pytest.mark.slow
 def test_subtypes_of_a_table(load, tmp_path, capsys):
     table = write_table(tmp_path / "table.csv")
     options = ["--data", table, "--each", 6, "--shares", "0.02", "--sweeps", 800, "--seed", 1, "--choices", 3]

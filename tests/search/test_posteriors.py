@@ -65,6 +65,7 @@ def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
     assert not rows.verdict.agree or abs(row - column) < 0.1
 
 
+@pytest.mark.slow
 def test_a_perplexity_is_reached_by_annealing():
     found = pal.search.posterior(SumOfSquares(POINTS[:12]), exact_leaves=11, perplexity=1000, seconds=9.0)
     exact = pal.HierarchyPosterior(found.model, progress=False)
