@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
 import pytest
 from numba import float64, int64
+from numba.core import compiler
 from numba.core.dispatcher import Dispatcher
 
-from palmette import _jit
+from palmette import _flags, _jit
 from palmette._jit import (
     as_compiled,
     called,
@@ -94,6 +96,41 @@ def test_a_part_that_is_called_from_python_gives_what_it_gives_in_a_kernel():
     assert double.targetoptions["no_cpython_wrapper"]
     assert double(3.0) == 6.0
     assert largest(np.array([1.0, 4.0, 2.0, 9.0]), 3) == 4.0
+
+
+def test_a_kernel_that_another_one_calls_is_a_part_there():
+    @kernel
+    def more(x):
+        return x + 1.0
+
+    @kernel
+    def twice(x):
+        return more(more(x))
+
+    assert twice(1.0) == 3.0
+    assert twice.signatures
+    assert not more.signatures  # no machine code of its own
+    assert more(1.0) == 2.0
+
+
+def test_a_kernel_survives_a_pickle():
+    twice = pickle.loads(pickle.dumps(specialise(template, step=double)))
+    assert twice(3.0) == 12.0
+
+
+def test_what_is_called_sees_the_same_flags_whoever_calls():
+    def shown(**options):
+        flags = compiler.Flags()
+        flags.nrt = True
+        for name, value in options.items():
+            setattr(flags, name, value)
+        return _flags._OwnFlags(flags).copy()
+
+    alike = [shown(), shown(forceinline=True), shown(no_cpython_wrapper=True, no_cfunc_wrapper=True)]
+    assert len(set(map(id, alike))) == 1
+    assert not alike[0].forceinline
+    assert shown(fastmath={"contract"}) != shown()
+    assert shown(fastmath={"contract"}) is shown(fastmath={"contract"}, forceinline=True)
 
 
 def kernels_of_the_package():

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
+from palmette._flags import show_shared_flags
 from palmette._parts import PartDispatcher
 from palmette._plain import IS_PLAIN, Plain
 
@@ -113,7 +113,7 @@ def _compile(function: Callable[..., Any], name: str) -> Any:
     function.__name__ = function.__qualname__ = name
     if IS_PLAIN:
         return Plain(function)
-    compiled = numba.njit(**_OPTIONS)(function)
+    compiled = _Kernel(function)
     _cache_on_disk(compiled)
     return compiled
 
@@ -142,6 +142,21 @@ class _Part(PartDispatcher):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return _callable(self)(*args, **named)
+
+
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A function that Python calls. Kernels that call it see a part, which needs no machine code of its own."""
+
+    def __init__(self, function: Callable[..., Any], *_: Any) -> None:  # Numba gives more when it is unpickled
+        super().__init__(function, targetoptions={**_OPTIONS, "nopython": True})
+        show_shared_flags(self)
+        self._as_part = called(function)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self._as_part.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self._as_part.get_overload(sig)
 
 
 def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bool = True) -> Any:
@@ -222,7 +237,7 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
     process: what it calls in turn could change without our noticing.
     """
     filled = _fill(template, functions)
-    return _compile(filled, filled.__name__) if _all_ours(filled) or IS_PLAIN else numba.njit(**_OPTIONS)(filled)
+    return _compile(filled, filled.__name__) if _all_ours(filled) or IS_PLAIN else _Kernel(filled)
 
 
 @functools.cache

@@ -14,6 +14,8 @@ from numba.core import caching, compiler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 
+from palmette._flags import show_shared_flags
+
 __all__ = ["PartDispatcher"]
 
 
@@ -98,6 +100,7 @@ class PartDispatcher(CPUDispatcher):  # type: ignore[misc]
 
     def __init__(self, function: Any, targetoptions: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=targetoptions, pipeline_class=_PartCompiler)
+        show_shared_flags(self)
 
     def enable_caching(self) -> None:
         """Keep its code on disk."""
