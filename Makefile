@@ -7,6 +7,8 @@ TORCH ?= .torch
 TRIAL ?= .trial
 # Tests that run at a time.
 JOBS ?= 2
+# Bytecode is made of what is imported, when it is: of all of it would take longer than everything else.
+PIP := pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs package clean experiments
 
@@ -50,13 +52,13 @@ docs: $(VENV)/.tools
 
 # The wheel and the source distribution, checked, and the wheel tried where there is nothing else.
 package: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group package
+	$(BIN)/python -m $(PIP) --group package
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m twine check --strict dist/*
 	rm -rf $(TRIAL)
 	$(PYTHON) -m venv $(TRIAL)
-	$(TRIAL)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(TRIAL)/bin/python -m $(PIP) dist/*.whl
 	cd $(TRIAL) && bin/palmette --version && bin/palmette demo
 
 bench: $(VENV)/.bench
@@ -120,20 +122,20 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { echo "palmette needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c "import venv, ensurepip" 2>/dev/null || { echo "Python's venv module is missing; install it (Debian and Ubuntu: apt-get install python3-venv) and try again."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m $(PIP) --upgrade "pip>=25.1"
+	$(BIN)/python -m $(PIP) --editable . --group dev
 	@touch $(READY)
 
 $(TORCH)/.ready: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target $(TORCH) torch==2.13.0
+	$(BIN)/python -m $(PIP) --upgrade --target $(TORCH) torch==2.13.0
 	@touch $(TORCH)/.ready
 
 $(VENV)/.bench: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python -m $(PIP) --group bench
 	@touch $(VENV)/.bench
 
 $(VENV)/.tools: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs --group browser
+	$(BIN)/python -m $(PIP) --group docs --group browser
 	@touch $(VENV)/.tools
 
 clean:
