@@ -8,10 +8,9 @@ import re
 import numpy as np
 import pytest
 from numba import float64, int64
-from numba.core import compiler
 from numba.core.dispatcher import Dispatcher
 
-from palmette import _flags, _jit
+from palmette import _jit
 from palmette._jit import (
     as_compiled,
     called,
@@ -116,21 +115,6 @@ def test_a_kernel_that_another_one_calls_is_a_part_there():
 def test_a_kernel_survives_a_pickle():
     twice = pickle.loads(pickle.dumps(specialise(template, step=double)))
     assert twice(3.0) == 12.0
-
-
-def test_what_is_called_sees_the_same_flags_whoever_calls():
-    def shown(**options):
-        flags = compiler.Flags()
-        flags.nrt = True
-        for name, value in options.items():
-            setattr(flags, name, value)
-        return _flags._OwnFlags(flags).copy()
-
-    alike = [shown(), shown(forceinline=True), shown(no_cpython_wrapper=True, no_cfunc_wrapper=True)]
-    assert len(set(map(id, alike))) == 1
-    assert not alike[0].forceinline
-    assert shown(fastmath={"contract"}) != shown()
-    assert shown(fastmath={"contract"}) is shown(fastmath={"contract"}, forceinline=True)
 
 
 def kernels_of_the_package():

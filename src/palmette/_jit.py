@@ -23,9 +23,8 @@ from typing import Any
 
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
-from numba.core.registry import CPUDispatcher
 
-from palmette._flags import show_shared_flags
+from palmette._lean import LeanDispatcher
 from palmette._parts import PartDispatcher
 from palmette._plain import IS_PLAIN, Plain
 
@@ -144,12 +143,11 @@ class _Part(PartDispatcher):
         return _callable(self)(*args, **named)
 
 
-class _Kernel(CPUDispatcher):  # type: ignore[misc]
+class _Kernel(LeanDispatcher):
     """A function that Python calls. Kernels that call it see a part, which needs no machine code of its own."""
 
     def __init__(self, function: Callable[..., Any], *_: Any) -> None:  # Numba gives more when it is unpickled
-        super().__init__(function, targetoptions={**_OPTIONS, "nopython": True})
-        show_shared_flags(self)
+        super().__init__(function, _OPTIONS)
         self._as_part = called(function)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -163,13 +161,12 @@ def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bo
     if IS_PLAIN:
         return Plain(function)
     # Without what Numba wraps around a function for calls from Python: as much work as a small function itself.
-    more = {"nopython": True, "forceinline": forceinline, "no_cpython_wrapper": True}
-    return _Part(function, targetoptions={**options, **more})
+    return _Part(function, {**options, "forceinline": forceinline, "no_cpython_wrapper": True})
 
 
 @functools.cache
 def _callable(part: _Part) -> Any:
-    return CPUDispatcher(part.py_func, targetoptions={**part.targetoptions, "no_cpython_wrapper": False})
+    return LeanDispatcher(part.py_func, {**part.targetoptions, "no_cpython_wrapper": False})
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -196,7 +193,7 @@ def called(function: Callable[..., Any]) -> Any:
 def as_compiled(function: Callable[..., Any]) -> Any:
     """A user's function, plain or compiled with options of their own, as a part of kernels: always inlined.
 
-    Out of line, each call would count references to the arrays it is given, which costs more than most scores do.
+    Out of line, a call costs more than most scores do.
     """
     if IS_PLAIN:
         return function if isinstance(function, Plain) else Plain(function)

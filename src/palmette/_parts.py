@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import caching, compiler
+from numba.core import caching
 from numba.core.codegen import JITCodeLibrary
-from numba.core.registry import CPUDispatcher
 
-from palmette._flags import show_shared_flags
+from palmette._lean import LeanCompiler, LeanDispatcher
 
 __all__ = ["PartDispatcher"]
 
@@ -65,7 +64,7 @@ class _NoEnvironment:
         """There is nobody to tell."""
 
 
-class _PartCompiler(compiler.Compiler):  # type: ignore[misc]
+class _PartCompiler(LeanCompiler):
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         super().__init__(typingctx, targetctx, library or _PartLibrary(targetctx.codegen(), "part"), *rest)
 
@@ -95,12 +94,11 @@ class _PartCache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _PartCacheImpl
 
 
-class PartDispatcher(CPUDispatcher):  # type: ignore[misc]
+class PartDispatcher(LeanDispatcher):
     """A function that only kernels call."""
 
-    def __init__(self, function: Any, targetoptions: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions=targetoptions, pipeline_class=_PartCompiler)
-        show_shared_flags(self)
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        super().__init__(function, options, _PartCompiler)
 
     def enable_caching(self) -> None:
         """Keep its code on disk."""
