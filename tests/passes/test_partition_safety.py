@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import re
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
+from other_processes import answer_to_an_interrupt, in_a_fork, may_fork, needs_fork, needs_signals
 from partition_cases import affinities
+from refused_memory import assert_refused_at_once
 
-import palmette as pal
 from palmette import PartitionPosterior, TrellisTooLarge
 from palmette import threads as schedule
 from palmette.models import ClusterFunction, CorrelationClusters, UniformPartitions
@@ -61,22 +53,8 @@ def peak_of(answer):
 @pytest.mark.parametrize("k", [None, 3])
 def test_what_is_too_large_is_refused_before_anything_is_allocated(make, n, limit, k):
     model = make(n)
-    tracemalloc.start()
-    begin = time.monotonic()
-    try:
-        with pytest.raises(TrellisTooLarge) as error:
-            trellis_of(model, k, max_memory=limit)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 100_000
-    assert time.monotonic() - begin < 1.0
-    message = str(error.value)
-    assert f"n = {n} leaves" in message
-    assert re.search(r"needs [0-9.e+]+ (bytes|[KMGTPE]B)", message)
-    assert "PartitionTrellis of chosen clusters takes any number of leaves" in message
-    allowed = "at most 30 leaves are possible" if n == 31 else r"[0-9.]+ (bytes|[KMGTPE]B) are allowed"
-    assert re.search(allowed, message)
+    way_out = "PartitionTrellis of chosen clusters takes any number of leaves"
+    assert_refused_at_once(lambda: trellis_of(model, k, max_memory=limit), n, way_out)
 
 
 def test_a_posterior_says_at_once_that_it_is_too_large():
@@ -142,28 +120,6 @@ def test_no_bit_of_a_table_depends_on_the_number_of_threads(beta, k, monkeypatch
             np.testing.assert_array_equal(other[name], table, err_msg=name)
 
 
-needs_fork = pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin", reason="no safe fork here"
-)
-# Python 3.12 warns of a fork in a process with threads; that it works is what this test claims.
-may_fork = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-
-
-def in_a_fork(compute):
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(compute()))
-    child.start()
-    try:
-        assert receiver.poll(60), "the child does not answer"
-        return receiver.recv()
-    finally:
-        child.join(5)
-        if child.is_alive():
-            child.kill()
-            child.join()
-
-
 @needs_fork
 @may_fork
 def test_a_child_that_is_forked_after_use_computes_the_same(monkeypatch):
@@ -200,20 +156,7 @@ INTERRUPTED = """
 """
 
 
-def run(script):
-    """A fresh Python that sees the same package."""
-    source = str(Path(pal.__file__).parents[1])
-    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
+@needs_signals
 @pytest.mark.parametrize(
     ("title", "verb", "n", "beta", "threads"),
     [
@@ -226,19 +169,6 @@ def run(script):
     ],
 )
 def test_an_interrupt_is_served_within_a_second(title, verb, n, beta, threads):
-    child = run(INTERRUPTED.format(verb=verb, n=n, beta=beta, threads=threads))
-    try:
-        bar = ""
-        while title not in bar:  # the bar shows that the pass is under way
-            piece = child.stderr.read(1)
-            assert piece, f"the child ended early: {bar}"
-            bar += piece
-        begin = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == f"interrupted {bell_number(13)}\n"
-        assert time.monotonic() - begin < 1.0
-        child.communicate(timeout=10)
-        assert child.returncode == 0
-    finally:
-        child.kill()
-        child.communicate()
+    line, took = answer_to_an_interrupt(INTERRUPTED.format(verb=verb, n=n, beta=beta, threads=threads), title)
+    assert line == f"interrupted {bell_number(13)}\n"
+    assert took < 1.0

@@ -24,14 +24,6 @@ from palmette.plot.scatter import pair_log_potentials, surprises
 ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left_behind():
-    settings = dict(matplotlib.rcParams)
-    yield
-    plt.close("all")
-    assert dict(matplotlib.rcParams) == settings
-
-
 def chain(labels=None, beta=3.0):
     """Leaf 0 and leaf 1 repel each other a little, and both like leaf 2; leaf 3 likes nobody."""
     affinity = np.array([[0, -0.2, 2, -1], [-0.2, 0, 2, -1], [2, 2, 0, -1], [-1, -1, -1, 0.0]])

@@ -23,14 +23,6 @@ ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 NUMERALS = pal.datasets.load_numerals()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_left_behind():
-    settings = dict(matplotlib.rcParams)
-    yield
-    plt.close("all")
-    assert dict(matplotlib.rcParams) == settings
-
-
 @pytest.fixture(scope="module")
 def post():
     return pal.HierarchyPosterior(pal.models.Dasgupta(NUMERALS.similarity, 4.0, labels=NUMERALS.labels))

@@ -20,7 +20,7 @@ from partition_oracle import (
 from scipy.stats import chisquare
 
 import palmette as pal
-from palmette import Partition, PartitionDraws, PartitionPosterior
+from palmette import Partition, PartitionPosterior
 from palmette.likelihoods import NormalGamma
 from palmette.models import CorrelationClusters, DirichletProcess, UniformPartitions
 
@@ -149,13 +149,6 @@ def test_a_generator_moves_on_and_other_seeds_give_other_draws(posts):
     assert not np.array_equal(posts[0].sample(50).memberships, posts[0].sample(50).memberships)
 
 
-@pytest.mark.parametrize("size", [-1, 2.0, True, "3", None])
-def test_a_size_that_is_no_count_is_refused(posts, size):
-    problem = ValueError if size == -1 else TypeError
-    with pytest.raises(problem, match=r"size (must be an integer, not|is -1; it must be at least 0)"):
-        posts[0].sample(size)
-
-
 # What draws answer.
 
 
@@ -166,54 +159,15 @@ def sampled():
     return post, post.sample(400, rng=3)
 
 
-def test_draws_are_a_sequence_of_partitions(sampled):
-    post, draws = sampled
-    assert isinstance(draws, PartitionDraws)
-    assert len(draws) == len(list(draws)) == 400
-    assert draws.labels == post.labels
+def test_draws_are_partitions(sampled):
+    _, draws = sampled
     assert draws.memberships.shape == (400, 5)
     assert all(Partition(row, draws.labels) == draw for row, draw in zip(draws.memberships, draws, strict=True))
-    assert draws[-1] == draws[399] == list(draws)[-1]
-    assert draws[np.int64(3)] == draws[3]
-    assert draws[0] in draws
-    assert draws[0].labels == post.labels
-    with pytest.raises(IndexError):
-        draws[400]
 
 
 def test_memberships_are_numbered_by_first_appearance(sampled):
     _, draws = sampled
     np.testing.assert_array_equal(draws.memberships, [draw.membership for draw in draws])
-
-
-def test_a_slice_of_draws_is_draws(sampled):
-    _, draws = sampled
-    part = draws[10:50:2]
-    assert isinstance(part, PartitionDraws)
-    assert len(part) == 20
-    assert list(part) == list(draws)[10:50:2]
-    np.testing.assert_array_equal(part.log_probs, draws.log_probs[10:50:2])
-
-
-def test_draws_cannot_be_changed(sampled):
-    _, draws = sampled
-    for array in (draws.memberships, draws.log_probs):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0
-
-
-def test_log_probs_are_those_of_the_posterior(sampled):
-    post, draws = sampled
-    np.testing.assert_allclose(draws.log_probs, [post.log_prob(p) for p in draws], rtol=1e-12, atol=1e-12)
-    assert draws.log_probs.max() <= 0.0
-
-
-def test_counts_are_those_of_the_items(sampled):
-    _, draws = sampled
-    expected = Counter(draws)
-    found = draws.counts()
-    assert dict(found) == expected
-    assert [count for _, count in found] == sorted(expected.values(), reverse=True)
 
 
 def test_numbers_of_clusters_are_those_of_the_items(sampled):

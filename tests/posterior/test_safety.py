@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import copy
 import gc
-import multiprocessing
-import os
 import pickle
-import signal
-import subprocess
 import sys
-import textwrap
 import threading
-import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
+from other_processes import answer_to_an_interrupt, in_a_fork, may_fork, needs_fork, needs_signals, run
 
-import palmette as pal
 from palmette import HierarchyPosterior, progress
 from palmette import threads as schedule
 from palmette.models import Correlation, Dasgupta, Ginkgo, SumOfSquares, Uniform
@@ -126,28 +119,6 @@ def test_an_error_in_a_worker_reaches_the_caller_and_leaves_the_posterior_usable
 
 
 # Forks.
-
-
-needs_fork = pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin", reason="no safe fork here"
-)
-# Python 3.12 warns of a fork in a process with threads; that it works is what these tests claim.
-may_fork = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-
-
-def in_a_fork(compute):
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(compute()))
-    child.start()
-    try:
-        assert receiver.poll(60), "the child does not answer"
-        return receiver.recv()
-    finally:
-        child.join(5)
-        if child.is_alive():
-            child.kill()
-            child.join()
 
 
 @needs_fork
@@ -262,21 +233,6 @@ def test_the_divergence_from_a_posterior_that_forbids_what_occurs_is_infinite(co
 # Interrupts.
 
 
-def run(script, **options):
-    """A fresh Python that sees the same package."""
-    source = str(Path(pal.__file__).parents[1])
-    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
-    command = [sys.executable, "-c", textwrap.dedent(script)]
-    return subprocess.Popen(
-        command,
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 INTERRUPTED = """
     import numpy as np
     from palmette import HierarchyPosterior, progress
@@ -299,7 +255,7 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
+@needs_signals
 @pytest.mark.parametrize(
     ("general", "n", "threads"),
     [
@@ -309,22 +265,11 @@ INTERRUPTED = """
     ],
 )
 def test_an_interrupt_is_served_within_two_seconds(general, n, threads):
-    child = run(INTERRUPTED.format(general=general, n=n, threads=threads))
-    try:
-        bar = ""
-        while "summing hierarchies" not in bar:  # the bar shows that the pass is under way
-            piece = child.stderr.read(1)
-            assert piece, f"the child ended early: {bar}"
-            bar += piece
-        begin = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.readline() == "interrupted 316234143225\n"
-        assert time.monotonic() - begin < 2.0
-        child.communicate(timeout=10)
-        assert child.returncode == 0
-    finally:
-        child.kill()
-        child.communicate()
+    line, took = answer_to_an_interrupt(
+        INTERRUPTED.format(general=general, n=n, threads=threads), "summing hierarchies"
+    )
+    assert line == "interrupted 316234143225\n"
+    assert took < 2.0
 
 
 # The disk cache.

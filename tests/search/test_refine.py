@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import signal
-import subprocess
 import sys
-import textwrap
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +13,7 @@ from cases import Tilted, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import members
+from other_processes import answer_to_an_interrupt, needs_signals
 from random_hierarchies import caterpillar, random_merges
 
 import palmette as pal
@@ -470,31 +466,11 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
+@needs_signals
 def test_an_interrupt_is_served_within_a_second():
-    path = os.pathsep.join(filter(None, [str(Path(pal.__file__).parents[1]), os.environ.get("PYTHONPATH")]))
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPTED)],
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        bar = ""
-        while "refining" not in bar:  # the bar shows that the search is under way
-            piece = child.stderr.read(1)
-            assert piece, f"the child ended early: {bar}"
-            bar += piece
-        begin = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.readline().startswith("interrupted")
-        assert time.monotonic() - begin < 1.0
-        child.communicate(timeout=10)
-        assert child.returncode == 0
-    finally:
-        child.kill()
-        child.communicate()
+    line, took = answer_to_an_interrupt(INTERRUPTED, "refining")
+    assert line == "interrupted\n"
+    assert took < 1.0
 
 
 # What is refused.
