@@ -46,7 +46,23 @@ def clusters_of(hierarchy: frozenset[Split], n: int) -> frozenset[int]:
     return frozenset({(1 << n) - 1, *(1 << i for i in range(n)), *itertools.chain(*hierarchy)})
 
 
-class Oracle:
+class Listed:
+    """What follows from the weights of all that was listed, whatever it is."""
+
+    log_potentials: np.ndarray
+    p: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return int((self.log_potentials > -np.inf).sum())
+
+    @property
+    def entropy(self) -> float:
+        p = self.p[self.p > 0]
+        return float(-(p * np.log(p)).sum())
+
+
+class Oracle(Listed):
     """The posterior over the hierarchies of n leaves for a plain function log ψ(members of L, members of R)."""
 
     def __init__(self, n: int, log_psi: LogPsi, admits: Callable[[frozenset[int]], bool] = lambda clusters: True):
@@ -63,15 +79,6 @@ class Oracle:
     def _log_sum(values: np.ndarray) -> float:
         top = values.max(initial=-np.inf)
         return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
-
-    @property
-    def count(self) -> int:
-        return int((self.log_potentials > -np.inf).sum())
-
-    @property
-    def entropy(self) -> float:
-        p = self.p[self.p > 0]
-        return float(-(p * np.log(p)).sum())
 
     def cluster_probability(self, mask: int) -> float:
         return float(self.p[[mask in clusters for clusters in self.clusters]].sum())

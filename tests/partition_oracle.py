@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from oracle import Listed
 from scipy.special import gammaln
 
 Members = tuple[int, ...]
@@ -61,7 +62,7 @@ def log_sum(values: np.ndarray) -> float:
     return float(top if top == -np.inf else top + np.log(np.exp(values - top).sum()))
 
 
-class PartitionOracle:
+class PartitionOracle(Listed):
     """The posterior over the partitions of n leaves for a plain function log ψ(members of C)."""
 
     def __init__(self, n: int, log_psi: LogPsi, admits: Callable[[Clusters], bool] = lambda clusters: True):
@@ -75,15 +76,6 @@ class PartitionOracle:
 
     def _probability(self, holds: Callable[[Clusters], bool]) -> float:
         return float(self.p[[holds(clusters) for clusters in self.partitions]].sum())
-
-    @property
-    def count(self) -> int:
-        return int((self.log_potentials > -np.inf).sum())
-
-    @property
-    def entropy(self) -> float:
-        p = self.p[self.p > 0]
-        return float(-(p * np.log(p)).sum())
 
     @property
     def best_log_probs(self) -> np.ndarray:
