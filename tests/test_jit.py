@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 from numba import float64, int64
 from numba.core.dispatcher import Dispatcher
+from other_processes import run
 
-from palmette import _jit
+from palmette import HierarchyPosterior, _jit
 from palmette._jit import (
     as_compiled,
     called,
@@ -112,9 +114,41 @@ def test_a_kernel_that_another_one_calls_is_a_part_there():
     assert more(1.0) == 2.0
 
 
-def test_a_kernel_survives_a_pickle():
-    twice = pickle.loads(pickle.dumps(specialise(template, step=double)))
-    assert twice(3.0) == 12.0
+SENT = """
+    import cloudpickle, sys
+    from palmette import HierarchyPosterior
+    from palmette._jit import kernel
+    from palmette.models import SplitModel
+
+    class Sizes(SplitModel):
+        n_features = 1
+
+        @staticmethod
+        def features(theta, n, size, sums, pairs, out):
+            out[0] = size
+
+        @staticmethod
+        def score(theta, parent, left, right):
+            return -parent[0]
+
+    score = Sizes.score
+
+    @kernel
+    def four(x):
+        return score((), (2.0 * x,), (), ())
+
+    HierarchyPosterior(Sizes(3)).log_partition
+    print(cloudpickle.dumps((Sizes(3), four)).hex())
+"""
+
+
+def test_a_model_and_a_kernel_of_a_script_can_be_sent_to_another_process():
+    pytest.importorskip("cloudpickle")
+    sent, problems = run(SENT).communicate(timeout=60)
+    assert sent, problems
+    model, four = pickle.loads(bytes.fromhex(sent))
+    assert HierarchyPosterior(model).log_partition == pytest.approx(math.log(3) - 5.0)
+    assert four(2.0) == -4.0
 
 
 def kernels_of_the_package():

@@ -144,7 +144,8 @@ def test_nothing_is_freed_too_early_or_never(compiled):
     assert after.mi_alloc - stats.mi_alloc == after.mi_free - stats.mi_free
 
 
-def counts(compiled):
+def counts(function):
+    compiled = _lean.LeanDispatcher(function.py_func)  # not on disk, where its code could not be read
     compiled(example())
     code = "".join(compiled.inspect_llvm().values())
     return "call void @NRT_incref" in code or "call void @NRT_decref" in code

@@ -146,9 +146,9 @@ class _Part(PartDispatcher):
 class _Kernel(LeanDispatcher):
     """A function that Python calls. Kernels that call it see a part, which needs no machine code of its own."""
 
-    def __init__(self, function: Callable[..., Any], *_: Any) -> None:  # Numba gives more when it is unpickled
-        super().__init__(function, _OPTIONS)
-        self._as_part = called(function)
+    def __init__(self, py_func: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions or _OPTIONS)
+        self._as_part = called(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self._as_part.get_call_template(args, kws)
@@ -161,12 +161,12 @@ def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bo
     if IS_PLAIN:
         return Plain(function)
     # Without what Numba wraps around a function for calls from Python: as much work as a small function itself.
-    return _Part(function, {**options, "forceinline": forceinline, "no_cpython_wrapper": True})
+    return _Part(function, targetoptions={**options, "forceinline": forceinline, "no_cpython_wrapper": True})
 
 
 @functools.cache
 def _callable(part: _Part) -> Any:
-    return LeanDispatcher(part.py_func, {**part.targetoptions, "no_cpython_wrapper": False})
+    return LeanDispatcher(part.py_func, targetoptions={**part.targetoptions, "no_cpython_wrapper": False})
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -114,8 +114,14 @@ class LeanCompiler(compiler.Compiler):  # type: ignore[misc]
 class LeanDispatcher(CPUDispatcher):  # type: ignore[misc]
     """A compiled function with such flags, that counts references only if it must."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], pipeline: Any = LeanCompiler) -> None:
-        super().__init__(function, targetoptions={**options, "nopython": True}, pipeline_class=pipeline)
+    def __init__(  # with Numba's own arguments, since it makes one anew when it is unpickled
+        self,
+        py_func: Callable[..., Any],
+        locals: Any = None,
+        targetoptions: dict[str, Any] | None = None,
+        pipeline_class: Any = LeanCompiler,
+    ) -> None:
+        super().__init__(py_func, locals or {}, {**(targetoptions or {}), "nopython": True}, pipeline_class)
         self._compiler._customize_flags = _LeanFlags
 
     def compile(self, sig: Any) -> Any:

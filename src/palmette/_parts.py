@@ -97,8 +97,8 @@ class _PartCache(caching.FunctionCache):  # type: ignore[misc]
 class PartDispatcher(LeanDispatcher):
     """A function that only kernels call."""
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, options, _PartCompiler)
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: dict[str, Any] | None = None) -> None:
+        super().__init__(py_func, locals, targetoptions, _PartCompiler)
 
     def enable_caching(self) -> None:
         """Keep its code on disk."""
