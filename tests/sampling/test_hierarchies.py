@@ -168,8 +168,9 @@ def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(
     assert post.verdict.agree == (beta < 1.0)
 
 
-def test_chains_begin_at_both_of_two_answers_whatever_the_seed():
-    for seed in range(40):
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 40), marks=pytest.mark.slow)], ids=["few", "many"])
+def test_chains_begin_at_both_of_two_answers_whatever_the_seed(seeds):
+    for seed in seeds:
         post = sample_hierarchies(rows_and_columns(2.0), seconds=None, sweeps=8, rng=seed)
         rows = post._occurs(0b1111).any(axis=1)
         assert not rows.all()
