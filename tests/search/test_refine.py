@@ -291,7 +291,7 @@ def test_of_three_leaves_the_best_of_three_hierarchies_is_found():
 
 def test_where_all_are_equal_the_given_one_comes_back():
     start = random_hierarchy(30, 1)
-    assert refined(Uniform(30), start, 12).hierarchy is start
+    assert refined(Dasgupta(np.zeros((30, 30))), start, 12).hierarchy is start
 
 
 def test_rounding_is_not_taken_for_a_gain():
@@ -387,7 +387,7 @@ def test_what_is_fused_is_at_least_as_good_as_each(make, closed, monkeypatch):
 
 
 def test_a_new_line_leaves_the_best_hierarchy_and_ends_in_an_optimum_of_its_own():
-    model = Correlation(weights(40, 3) - 0.5)
+    model = Dasgupta(weights(40, 3))
     search = _Search(model, greedy(model).hierarchy)
     first = search.run(0, search.start.hierarchy, 7, stopwatch())
     onward, anew = (search.run(1, first.hierarchy, 7, stopwatch(), displaced=share) for share in (0.0, 0.6))
