@@ -5,6 +5,7 @@ Nothing here is compiled, and nothing uses the package's processes: only plain f
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -213,7 +214,7 @@ def slow_evidence_of_three(x: np.ndarray, process: Any, born: Any, n_nodes: int 
 
 def _nodes(start: float, kink: float, n_nodes: int) -> list[tuple[float, float]]:
     # Gauss and Legendre's in the logarithm of the time since the start, to the kink and from there on.
-    u, w = np.polynomial.legendre.leggauss(n_nodes)
+    u, w = _leggauss(n_nodes)
     ends = [(start, math.log(kink - start)), (kink, 4.0)] if kink > start else [(start, 4.0)]
     found = []
     for low, high in ends:
@@ -221,6 +222,9 @@ def _nodes(start: float, kink: float, n_nodes: int) -> list[tuple[float, float]]
         times = np.exp(half * (u + 1.0) - 20.0)
         found += list(zip(low + times, half * w * times, strict=True))
     return found
+
+
+_leggauss = functools.cache(np.polynomial.legendre.leggauss)
 
 
 def slow_greedy(

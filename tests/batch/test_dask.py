@@ -62,6 +62,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, serial, tmp_path):
         assert set(client.run(os.getpid).values()) != set(processes)
 
 
+@pytest.mark.slow
 def test_jets_on_a_cluster_are_the_same_table(cluster, tmp_path):
     jets = simulate.ginkgo(80, max_leaves=7, rng=0)
     options = {"rate": 1.5, "t_cut": 16.0, "searches": ["greedy"], "n_draws": 2, "chunk_seconds": 0.01}

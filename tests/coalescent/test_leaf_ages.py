@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -85,10 +86,22 @@ def assert_evidence(draws: Any, exact: float) -> None:
     assert abs(ratios.mean() - 1.0) < 4.0 * ratios.std(ddof=1) / math.sqrt(len(ratios)) + 1e-5
 
 
+@functools.cache
+def evidence_of_three_points(born: tuple[float, ...]) -> Any:
+    return slow_evidence_of_three(THREE_POINTS, SlowBrownian(np.ones(2)), born)
+
+
+@functools.cache
+def evidence_of_three_rows() -> float:
+    law = [np.array(q) for q in LAW]
+    exact, _ = slow_evidence_of_three(THREE_ROWS, SlowSites(np.full(2, 0.9), law), BORN[1])
+    return exact + sum(math.log(law[d][code]) for row in THREE_ROWS for d, code in enumerate(row) if code >= 0)
+
+
 @pytest.mark.parametrize("born", BORN)
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_three_points_have_the_evidence_and_the_shares_of_all_histories(proposal: str, born: list[float]) -> None:
-    exact, shares = slow_evidence_of_three(THREE_POINTS, SlowBrownian(np.ones(2)), born)
+    exact, shares = evidence_of_three_points(tuple(born))
     found = smc(THREE_POINTS, Brownian(), 4000, proposal=proposal, n_runs=100, rng=0, leaf_ages=born)
     assert_evidence(found, exact)
     estimates = [float(found.cluster_probability(pair)) for pair in ([0, 1], [0, 2], [1, 2])]
@@ -97,15 +110,13 @@ def test_three_points_have_the_evidence_and_the_shares_of_all_histories(proposal
 
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_three_rows_of_sites_have_the_evidence_of_all_histories(proposal: str) -> None:
-    law = [np.array(q) for q in LAW]
-    exact, _ = slow_evidence_of_three(THREE_ROWS, SlowSites(np.full(2, 0.9), law), BORN[1])
-    exact += sum(math.log(law[d][code]) for row in THREE_ROWS for d, code in enumerate(row) if code >= 0)
     process = IndependentSites(0.9, LAW)
-    assert_evidence(smc(THREE_ROWS, process, 4000, proposal=proposal, n_runs=100, rng=1, leaf_ages=BORN[1]), exact)
+    found = smc(THREE_ROWS, process, 4000, proposal=proposal, n_runs=100, rng=1, leaf_ages=BORN[1])
+    assert_evidence(found, evidence_of_three_rows())
 
 
 def test_leaves_at_one_age_have_the_evidence_that_they_always_had() -> None:
-    exact, _ = slow_evidence_of_three(THREE_POINTS, SlowBrownian(np.ones(2)), [0.0, 0.0, 0.0])
+    exact, _ = evidence_of_three_points((0.0, 0.0, 0.0))
     assert_evidence(smc(THREE_POINTS, Brownian(), 4000, n_runs=100, rng=0), exact)
 
 

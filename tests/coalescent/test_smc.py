@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 
@@ -50,6 +51,11 @@ def three_histories(x, step=0.02, reach=14.0):
 THREE_POINTS = np.array([[0.0, 0.2], [0.5, -0.1], [1.1, 0.9]])
 
 
+@functools.cache
+def of_three_points():
+    return three_histories(THREE_POINTS)
+
+
 def evidence_ratios(x, process, exact, proposal, runs, particles=40, **options):
     found = [
         coalescent.smc(x, process, particles, proposal=proposal, rng=k, threads=1, **options).log_evidence
@@ -75,7 +81,7 @@ def test_two_leaves_have_the_evidence_of_a_laplace_law(proposal):
 @pytest.mark.parametrize("resampling", RESAMPLINGS)
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_three_leaves_have_the_evidence_of_all_histories(proposal, resampling):
-    exact, _ = three_histories(THREE_POINTS)
+    exact, _ = of_three_points()
     ratios = evidence_ratios(THREE_POINTS, coalescent.Brownian(), exact, proposal, 100, resampling=resampling)
     assert_unbiased(ratios, exact=1e-4)
 
@@ -98,7 +104,7 @@ def test_missing_entries_and_columns_that_nobody_has(proposal):
 
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_histories_have_their_posterior_shares(proposal):
-    _, shares = three_histories(THREE_POINTS)
+    _, shares = of_three_points()
     found = coalescent.smc(THREE_POINTS, coalescent.Brownian(), 4000, proposal=proposal, rng=1)
     pairs = [[0, 1], [0, 2], [1, 2]]
     estimates = np.array([float(found.cluster_probability(pair)) for pair in pairs])

@@ -69,8 +69,10 @@ def write_table(path, each=6):
 # Figure 4.
 
 
-def test_linkage_misses_the_optimum_on_the_ladder(tmp_path):
-    text, files = run("figure4", tmp_path / "out", "--numberings", 20)
+@pytest.mark.parametrize("how", ["here", pytest.param("as a command", marks=pytest.mark.slow)])
+def test_linkage_misses_the_optimum_on_the_ladder(how, load, tmp_path, capsys):
+    out, arguments = tmp_path / "out", ("--numberings", 20)
+    text, files = call(load("figure4"), out, capsys, *arguments) if how == "here" else run("figure4", out, *arguments)
     assert files == {"figure4.png", "figure4.txt"}
     costs = {line[:25].strip(): line.split()[3] for line in text.splitlines() if line.startswith("  scipy")}
     assert costs["scipy single linkage"] == costs["scipy complete linkage"] == "44.08"

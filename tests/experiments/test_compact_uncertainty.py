@@ -57,16 +57,22 @@ def best_line(text):
     return lines[next(k for k, line in enumerate(lines) if line.startswith("The most probable")) + 1]
 
 
-def test_the_script_runs_on_the_shipped_data(tmp_path):
-    command = [sys.executable, str(SCRIPT), "--perturbations", "200", "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"}, check=False
-    )
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("how", ["here", pytest.param("as a command", marks=pytest.mark.slow)])
+def test_the_script_runs_on_the_shipped_data(how, run, tmp_path, capsys):
     out = tmp_path / "out"
+    arguments = ["--perturbations", "100", "--out", str(out)]
+    if how == "here":
+        run.main(arguments)
+        printed = capsys.readouterr().out
+    else:
+        environment = os.environ | {"PYTHONIOENCODING": "utf-8"}
+        command = [sys.executable, str(SCRIPT), *arguments]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        printed = done.stdout
     assert {path.name for path in out.iterdir()} == FILES
     text = (out / "results.txt").read_text(encoding="utf-8")
-    assert done.stdout == text
+    assert printed == text
     data = pal.datasets.load_numerals()
     mean = data.similarity[~np.eye(12, dtype=bool)].mean()
     post = pal.PartitionPosterior(pal.models.CorrelationClusters(data.similarity - mean, 20.0, labels=data.labels))

@@ -79,12 +79,16 @@ def test_losses_on_three_groups(load, small, tmp_path, capsys):
         assert name in text
 
 
-def test_regions_as_a_command(image, small, tmp_path):
+@pytest.mark.parametrize("how", ["here", pytest.param("as a command", marks=pytest.mark.slow)])
+def test_regions(how, load, image, small, tmp_path, capsys):
     out = tmp_path / "out"
-    command = [sys.executable, str(FOLDER / "figure4.py"), "--out", str(out), "--settings", str(small)]
-    environment = os.environ | {"MPLBACKEND": "agg", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run([*command, "--image", str(image)], capture_output=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+    if how == "here":
+        call(load("figure4"), out, small, capsys, "--image", image)
+    else:
+        command = [sys.executable, str(FOLDER / "figure4.py"), "--out", str(out), "--settings", str(small)]
+        environment = os.environ | {"MPLBACKEND": "agg", "PYTHONIOENCODING": "utf-8"}
+        done = subprocess.run([*command, "--image", str(image)], capture_output=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
     assert (out / "figure4.png").stat().st_size > 1000
     assert (out / "figure4.txt").read_text(encoding="utf-8").splitlines()[1].split()[0] == "9"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -118,8 +119,9 @@ def test_bad_jets_are_rows_with_an_error():
     assert rows[8]["map"] == []
 
 
-def test_what_needs_no_trellis_is_there_for_jets_of_any_size():
-    jets = pal.simulate.ginkgo(2, preset="w", t_cut=0.25, min_leaves=70, max_leaves=110, rng=1)
+def test_what_needs_no_trellis_is_there_for_jets_of_any_size(monkeypatch):
+    monkeypatch.setattr("palmette.search.beam", functools.partial(pal.search.beam, width=20))
+    jets = pal.simulate.ginkgo(1, preset="w", t_cut=0.25, min_leaves=65, max_leaves=72, rng=1)
     table = pal.jets.infer(jets, rate=1.5, t_cut=0.25, searches=["greedy", "beam"])
     for jet, row in zip(jets, table.to_pylist(), strict=True):
         model = pal.models.Ginkgo(jet.momenta, rate=1.5, t_cut=0.25)
@@ -172,8 +174,8 @@ SAMPLED = {**LAW, "searches": ["greedy"], "n_draws": 2, "seed": 5, "exact_leaves
 @pytest.fixture(scope="module")
 def crowded():
     small = pal.simulate.ginkgo(6, max_leaves=7, rng=2)
-    large = pal.simulate.ginkgo(3, preset="w", rate=1.5, root_rate=1.5, min_leaves=19, max_leaves=30, rng=1)
-    return pal.jets.Jets.concatenate([small[:3], large[:2], small[3:], large[2:]])
+    large = pal.simulate.ginkgo(2, preset="w", rate=1.5, root_rate=1.5, min_leaves=19, max_leaves=22, rng=0)
+    return pal.jets.Jets.concatenate([small[:3], large[:1], small[3:], large[1:]])
 
 
 @pytest.fixture(scope="module")

@@ -107,11 +107,10 @@ def test_every_answer_is_that_of_the_table(n, seed, forbidden):
         np.testing.assert_allclose(one.cluster_probability_array(), two.cluster_probability_array(), atol=1e-12)
 
 
-@pytest.mark.parametrize("sees", TIGHT)
-@pytest.mark.parametrize("n", [13, 14])
+@pytest.mark.parametrize(
+    ("n", "sees"), [(13, "masks"), (13, "members"), pytest.param(14, "masks", marks=pytest.mark.slow)]
+)
 def test_tables_of_many_leaves_are_those_of_the_table(n, sees):
-    if n == 14 and sees == "members":
-        return
     w = weights(n)
     inner = np.array([w[np.ix_(members(m), members(m))].sum() / 2 for m in range(1 << n)])
 
@@ -145,7 +144,10 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("what", SEARCHES)
+# What takes long to compile is done below for a function of members.
+@pytest.mark.parametrize(
+    "what", [pytest.param(name, marks=pytest.mark.slow if name == "refine" else []) for name in SEARCHES]
+)
 def test_searches_take_a_function_of_masks(what):
     compiled, black_box = both(7)
     assert SEARCHES[what](compiled) == pytest.approx(SEARCHES[what](black_box), rel=1e-10)
@@ -157,6 +159,7 @@ def test_batches_take_it():
     np.testing.assert_allclose(found, [HierarchyPosterior(model).log_partition for model in models], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_chains_take_it_also_under_conditions():
     compiled, black_box = both(6)
     sampled = pal.sampling.sample_hierarchies(compiled, seconds=None, sweeps=400, require=[[0, 1]], rng=1)

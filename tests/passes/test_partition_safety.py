@@ -162,7 +162,7 @@ INTERRUPTED = """
     [
         ("summing partitions", "post.log_partition", 22, 1.0, 1),
         pytest.param("summing partitions", "post.log_partition", 23, 1.0, 2, marks=pytest.mark.slow),
-        ("summing partitions", "post.log_partition", 20, 1e4, 2),
+        pytest.param("summing partitions", "post.log_partition", 20, 1e4, 2, marks=pytest.mark.slow),
         pytest.param("finding the best partition", "post.map()", 23, 1.0, 1, marks=pytest.mark.slow),
         pytest.param("numbers of clusters", "post.n_clusters_probabilities()", 20, 1.0, 1, marks=pytest.mark.slow),
         ("counting partitions", "post.condition(forbid=[[0]]).count", 22, 1.0, 2),

@@ -261,7 +261,7 @@ INTERRUPTED = """
     [
         (True, 20, 2),
         pytest.param(True, 20, 1, marks=pytest.mark.slow),
-        (False, 22, 2),
+        pytest.param(False, 22, 2, marks=pytest.mark.slow),
     ],
 )
 def test_an_interrupt_is_served_within_two_seconds(general, n, threads):

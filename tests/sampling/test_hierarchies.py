@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from cases import Tilted
 from sampling_cases import EXACT, MODEL, rows_and_columns, z_scores
 
 import palmette as pal
@@ -37,15 +36,6 @@ def test_conditions_are_honoured():
     assert float(sampled.cluster_probability([0, 1, 5])) == 1.0
     assert float(sampled.cluster_probability([0, 1])) == 0.0
     assert sampled.log_potential(EXACT.map()) == -np.inf
-
-
-def test_forbidden_splits_are_never_drawn():
-    points = np.linspace(0.0, 2.0, 9)[:, None]
-    model = Tilted(9, theta=[1.5, 0.21], additive=points, pairwise=[np.abs(points - points.T)])
-    sampled = sample_hierarchies(model, seconds=None, precision=0.01)
-    assert np.isfinite(sampled.log_potentials).all()
-    z = z_scores(sampled, pal.HierarchyPosterior(model, progress=False))
-    assert np.sqrt((z**2).mean()) < 1.3  # most of these hundreds of clusters are rare, so the largest says little
 
 
 def test_verbs_answer_as_the_exact_posterior_does(post):
@@ -168,8 +158,9 @@ def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(
     assert post.verdict.agree == (beta < 1.0)
 
 
-def test_chains_begin_at_both_of_two_answers_whatever_the_seed():
-    for seed in range(40):
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 40), marks=pytest.mark.slow)], ids=["few", "many"])
+def test_chains_begin_at_both_of_two_answers_whatever_the_seed(seeds):
+    for seed in seeds:
         post = sample_hierarchies(rows_and_columns(2.0), seconds=None, sweeps=8, rng=seed)
         rows = post._occurs(0b1111).any(axis=1)
         assert not rows.all()
@@ -198,10 +189,3 @@ def test_bad_input_is_refused():
         sample_hierarchies(MODEL, seconds=None, precision=0.0)
     with pytest.raises(ImpossibleData, match="no possible hierarchy"):
         sample_hierarchies(pal.models.SumOfSquares(np.eye(3)), forbid=[[0, 1], [0, 2], [1, 2]])
-
-
-def test_a_score_that_is_no_number_is_refused():
-    points = np.linspace(0.0, 2.0, 9)[:, None]
-    model = Tilted(9, theta=[1.5, 0.21], additive=points, pairwise=[np.full((9, 9), 1e308)])
-    with pytest.raises(ValueError, match="NaN or inf"):
-        sample_hierarchies(model, seconds=None, sweeps=20)

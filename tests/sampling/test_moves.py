@@ -5,11 +5,13 @@ import pytest
 from cases import Tilted
 from move_twin import transition_matrix
 from oracle import Oracle, dasgupta, sum_of_squares
+from sampling_cases import z_scores
 
 import palmette as pal
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.consensus import hierarchy_of_masks
+from palmette.sampling import sample_hierarchies
 from palmette.sampling.chain import HierarchyMoves
 from palmette.sampling.conditioned import conditioned
 
@@ -91,3 +93,25 @@ def test_a_compiled_move_follows_the_matrix(name, patch_share):
     assert len(z) >= 5
     assert np.abs(z).max() < 5.0
     assert abs(np.sqrt((z**2).mean()) - 1.0) < 0.1 + 1.5 / np.sqrt(len(z))
+
+
+# A user's model is compiled anew in each process: its chains are here, where its moves are.
+
+
+def nine_in_a_line(pairs):
+    points = np.linspace(0.0, 2.0, 9)[:, None]
+    return Tilted(9, theta=[1.5, 0.21], additive=points, pairwise=[pairs(points - points.T)])
+
+
+def test_forbidden_splits_are_never_drawn():
+    model = nine_in_a_line(np.abs)
+    sampled = sample_hierarchies(model, seconds=None, precision=0.01)
+    assert np.isfinite(sampled.log_potentials).all()
+    z = z_scores(sampled, pal.HierarchyPosterior(model, progress=False))
+    assert np.sqrt((z**2).mean()) < 1.3  # most of these hundreds of clusters are rare, so the largest says little
+
+
+def test_a_score_that_is_no_number_is_refused():
+    model = nine_in_a_line(lambda gaps: np.full(gaps.shape, 1e308))
+    with pytest.raises(ValueError, match="NaN or inf"):
+        sample_hierarchies(model, seconds=None, sweeps=20)

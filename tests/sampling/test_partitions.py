@@ -278,8 +278,9 @@ def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(
     assert post.verdict.agree == (beta < 10.0)
 
 
-def test_chains_begin_at_both_of_two_answers_whatever_the_seed():
-    for seed in range(40):
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 40), marks=pytest.mark.slow)], ids=["few", "many"])
+def test_chains_begin_at_both_of_two_answers_whatever_the_seed(seeds):
+    for seed in seeds:
         post = sample_partitions(rows_and_columns(20.0), seconds=None, sweeps=8, rng=seed)
         together = post._rows[:, -1, [1, 4]] == post._rows[:, -1, [0]]
         assert together.any(axis=0).all()

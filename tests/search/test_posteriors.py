@@ -37,14 +37,14 @@ def test_few_leaves_are_summed_over():
 
 def test_more_leaves_are_sampled():
     model = SumOfSquares(POINTS)
-    found = pal.search.posterior(model, sweeps=400)
+    found = pal.search.posterior(model, sweeps=100)
     assert isinstance(found, pal.sampling.SampledPosterior)
     assert not found.is_exact
     assert found.cluster_probability([0, 1]).kind == "estimate"
     assert found.log_potentials[0, 0] > found.log_potentials.min()  # begins near the best
-    again = pal.search.posterior(model, sweeps=400)
+    again = pal.search.posterior(model, sweeps=100)
     assert (found.trees.parents == again.trees.parents).all()
-    flat = pal.search.posterior(mixture(POINTS), sweeps=200)
+    flat = pal.search.posterior(mixture(POINTS), sweeps=50)
     assert isinstance(flat, pal.sampling.SampledPartitions)
     assert flat.n_leaves == 27
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_sampled_is_sparse():
 
 
 def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
-    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=6.0)
+    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=2.0)
     assert rows.verdict.n_chains == 6
     assert rows._run.chains.sweeps.min() > 20
     row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))

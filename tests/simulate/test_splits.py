@@ -39,7 +39,7 @@ KINDS = {
 
 @pytest.mark.parametrize("prior", ["uniform", "yule", BetaSplitting(5.0)])
 def test_hierarchies_are_drawn_from_their_prior(prior):
-    rng, size = np.random.default_rng(1), 3000
+    rng, size = np.random.default_rng(1), 1200
     seen = Counter(simulate.random_hierarchy(4, prior, rng=rng) for _ in range(size))
     law = BetaSplitting(-1.5) if prior == "uniform" else prior
     model = with_prior(models.Uniform(4), BetaSplitting(0.0) if law == "yule" else law)

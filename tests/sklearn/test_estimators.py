@@ -47,6 +47,13 @@ def same(one, two):
     return adjusted_rand_score(one, two) == 1.0
 
 
+@pytest.fixture
+def few_sweeps(monkeypatch):
+    """Chains that begin after few sweeps, for what does not ask how good they are."""
+    monkeypatch.setattr("palmette.sampling.starts._PER_DECADE", 3)
+    monkeypatch.setattr("palmette.sampling.starts._QUENCH_SWEEPS", 10)
+
+
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -54,24 +61,31 @@ def same(one, two):
         PartitionTrellisClustering(sweeps=8),
         CoalescentClustering(),
         UltrametricClustering(),
-        *(
-            pytest.param(estimator, marks=pytest.mark.slow)
-            for estimator in (
-                TrellisClustering(),
-                PartitionTrellisClustering(),
-                TrellisClustering(model="dasgupta"),
-                CoalescentClustering(n_particles=4),
-                TrellisClustering(model="correlation"),
-                PartitionTrellisClustering(model="correlation"),
-                UltrametricClustering(loss="closest"),
-                UltrametricClustering(missing="mean"),
-            )
-        ),
+    ],
+    ids=repr,
+)
+@pytest.mark.usefixtures("few_sweeps")
+def test_scikit_learn_finds_nothing_to_complain_about(estimator):
+    check_estimator(estimator, on_skip=None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TrellisClustering(),
+        PartitionTrellisClustering(),
+        TrellisClustering(model="dasgupta"),
+        CoalescentClustering(n_particles=4),
+        TrellisClustering(model="correlation"),
+        PartitionTrellisClustering(model="correlation"),
+        UltrametricClustering(loss="closest"),
+        UltrametricClustering(missing="mean"),
     ],
     ids=repr,
 )
 @pytest.mark.filterwarnings("ignore:of 4 particles")  # they are too few, and say so
-def test_scikit_learn_finds_nothing_to_complain_about(estimator):
+def test_nor_about_whole_chains_and_other_models(estimator):
     check_estimator(estimator, on_skip=None)
 
 
@@ -301,6 +315,7 @@ GAPPY[GAPS] = np.nan
     ids=lambda estimator: type(estimator).__name__,
 )
 @pytest.mark.filterwarnings("ignore:the loss had not settled")
+@pytest.mark.usefixtures("few_sweeps")
 def test_rows_with_gaps_are_clustered_in_the_way_that_is_said(estimator, missing):
     with pytest.raises(ValueError, match="NaN"):
         clone(estimator).fit(GAPPY)
@@ -495,9 +510,10 @@ def test_rows_of_one_name_are_numbered():
     assert TrellisClustering().fit(frame).hierarchy_.labels == tuple(map(str, range(12)))
 
 
+@pytest.mark.usefixtures("few_sweeps")
 def test_grid_searches_with_and_without_classes():
     grid = {"n_clusters": [2, 3, 4]}
-    for estimator in (TrellisClustering(model="sum-of-squares", random_state=0), UltrametricClustering()):
+    for estimator in (TrellisClustering(model="sum-of-squares", sweeps=10, random_state=0), UltrametricClustering()):
         for classes in (None, MANY_CLASSES):
             search = GridSearchCV(estimator, grid, cv=3).fit(MANY, classes)
             assert search.best_params_ == {"n_clusters": 3}

@@ -16,11 +16,13 @@ from palmette.coalescent.founders import ParticleVerdict, error_of, founder_erro
 from palmette.coalescent.process import Process
 from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import describe_cluster
 from palmette.posterior import Draws
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.tables import Table
 from palmette.sampling.estimates import SampledClusterRow
+from palmette.trellis.hierarchies.observed import Observed, observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["CoalescentDraws", "weighted_histories"]
@@ -187,13 +189,22 @@ class CoalescentDraws(Draws):
         return np.tensordot(self.weights, given, axes=1)
 
     @cached_property
+    def _observed(self) -> Observed:
+        # All histories at once, without a `Hierarchy` of each.
+        S, n = len(self), self.n_leaves
+        parents = np.full((S, 2 * n - 1), -1, dtype=np.int32)
+        parents[np.arange(S)[:, None], self.children.reshape(S, 2 * n - 2)] = np.repeat(np.arange(n, 2 * n - 1), 2)
+        offsets, orders = np.arange(S + 1) * (2 * n - 1), np.broadcast_to(np.arange(n), (S, n))
+        return observe(TreeSet(self.labels, offsets, parents.reshape(-1), orders, None, None, self.weights, None))
+
+    @cached_property
     def _trellis(self) -> SparseTrellis:  # type: ignore[override]
-        return SparseTrellis.from_hierarchies(self[i] for i in range(len(self)))
+        return SparseTrellis._observed(self._observed)
 
     @cached_property
     def _rows(self) -> npt.NDArray[np.integer]:  # type: ignore[override]
         # (S, n − 1): the splits of the trellis that each history is made of, increasing.
-        return np.sort([self._trellis.find_hierarchy(self[i]) for i in range(len(self))], axis=1).reshape(len(self), -1)
+        return np.sort(self._observed.splits, axis=1)
 
     @cached_property
     def _topology_shares(self) -> Floats:

@@ -235,7 +235,8 @@ def _entry(i, j, n):
 def _join(theta, i, j, age, messages, ages):
     message = np.empty(messages.shape[1])
     join(theta, messages[i], age - ages[i], messages[j], age - ages[j], message)
-    messages[i] = message
+    for k in range(message.size):
+        messages[i, k] = message[k]
     ages[i] = age
 
 

@@ -50,11 +50,19 @@ def across(weights, one, two):
     return total
 
 
+@inline
+def _begin(additive, sums):
+    # Those of the leaves. Written out: an assignment of one array to another takes a second to compile.
+    for i in range(additive.shape[0]):
+        for c in range(additive.shape[1]):
+            sums[i, c] = additive[i, c]
+
+
 @kernel
 def _node_statistics(additive, pairwise, offsets, children, order, intervals, sums, pairs):
     # Sums and pair sums of every node, children first; the leaves below v are order[intervals[v, 0] : intervals[v, 1]].
     n, d = additive.shape
-    sums[:n] = additive
+    _begin(additive, sums)
     for v in range(n, offsets.size - 1):
         for x in range(offsets[v], offsets[v + 1]):
             child = children[x]
@@ -92,7 +100,7 @@ def _contiguous(values: npt.NDArray[np.integer]) -> Ints:
 def _trellis_statistics(n, words, sizes, offsets, left, right, additive, pairwise, sums, pairs):
     # Sums over the members and over the pairs of every cluster; of all its splits the cheapest one is added up.
     one, two = np.empty(n, np.int64), np.empty(n, np.int64)
-    sums[:n] = additive
+    _begin(additive, sums)
     for p in range(n, sizes.size):
         best = offsets[p]
         for s in range(offsets[p], offsets[p + 1]):

@@ -157,7 +157,8 @@ def _redraw(data, groups, units, work, k, stream, temper, penalty):
         _settle_new(groups, work, k, n_rests)
         _settle_rests(groups, work, k, n_rests)
     else:  # a cluster elsewhere is forbidden, or rounding made what was possible impossible
-        work.target[:k] = work.home[:k]
+        for u in range(k):
+            work.target[u] = work.home[u]
     for u in range(k):
         if data[2].shape[0] or work.target[u] != work.home[u]:
             relabel(groups.cluster, units, work.units[u], work.target[u])

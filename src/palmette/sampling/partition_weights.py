@@ -109,7 +109,9 @@ def _add_across(pairwise, groups, units, work, k):
             for i in range(groups.counts[N_CLUSTERS]):
                 across[groups.slots[i]] = 0.0
             across[n : n + k] = 0.0
-            row[:] = pairwise[c, units.order[units.first[v]]]
+            weights = pairwise[c, units.order[units.first[v]]]
+            for i in range(n):
+                row[i] = weights[i]
             for x in range(units.first[v] + 1, units.last[v]):
                 weights = pairwise[c, units.order[x]]
                 for i in range(n):

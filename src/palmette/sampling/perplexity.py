@@ -39,9 +39,9 @@ def at_perplexity(
     of the logarithm of the perplexity. Up to some 20 leaves `palmette.temperature.at_perplexity` is exact.
 
     >>> import numpy as np, palmette as pal
-    >>> points = np.random.default_rng(0).normal(size=(12, 2))
-    >>> exact = pal.temperature.at_perplexity(pal.models.SumOfSquares(points), 1000).beta
-    >>> estimate = pal.sampling.at_perplexity(pal.models.SumOfSquares(points), 1000, seconds=5).beta
+    >>> points = np.random.default_rng(0).normal(size=(8, 2))
+    >>> exact = pal.temperature.at_perplexity(pal.models.SumOfSquares(points), 100).beta
+    >>> estimate = pal.sampling.at_perplexity(pal.models.SumOfSquares(points), 100, seconds=1).beta
     >>> bool(abs(np.log(estimate / exact)) < 0.3)
     True
     """

@@ -97,7 +97,8 @@ def _score_row(theta, i, slots, sizes, sums, pairs, cross, table, out):
 def _join(i, j, slots, sizes, sums, pairs, cross):
     # Slot i takes over slot j; `slots` are the others.
     sizes[i] += sizes[j]
-    sums[i] += sums[j]
+    for c in range(sums.shape[1]):
+        sums[i, c] += sums[j, c]
     for c in range(pairs.shape[1]):
         pairs[i, c] += pairs[j, c] + cross[c, i, j]
         for s in slots:

@@ -114,7 +114,9 @@ def _grown(array, rows):
     if rows <= array.shape[0]:
         return array
     larger = np.empty((2 * rows, array.shape[1]), array.dtype)
-    larger[: array.shape[0]] = array
+    for i in range(array.shape[0]):  # an assignment of one array to another takes seconds to compile
+        for j in range(array.shape[1]):
+            larger[i, j] = array[i, j]
     return larger
 
 
@@ -125,7 +127,9 @@ def simulate_showers(seed, first, last, start, start_t, rates, t_cut, fewest, mo
     p, t = np.empty((2 * limit + 1, 4)), np.empty(2 * limit + 1)
     number, children = np.empty(2 * limit + 2, np.int64), np.empty(2 * limit + 2, np.int64)
     stack = np.empty(2 * limit + 2, np.int64)
-    p[0], t[0] = start, start_t
+    t[0] = start_t
+    for k in range(4):
+        p[0, k] = start[k]
     sizes, momenta, merges = np.zeros(last - first, np.int64), np.empty((0, 4)), np.empty((0, 2), np.int64)
     used = 0
     for i in range(last - first):

@@ -52,7 +52,8 @@ def _insert(rows: Words, table: Ints, given: Words, count: int, out: Ints) -> in
     for i in range(given.shape[0]):
         slot = slot_of(rows, given[i], table)
         if table[slot] < 0:
-            rows[count] = given[i]
+            for w in range(rows.shape[1]):
+                rows[count, w] = given[i, w]
             table[slot] = count
             count += 1
         out[i] = table[slot]
