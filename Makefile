@@ -7,7 +7,9 @@ TORCH ?= .torch
 TRIAL ?= .trial
 # Tests that run at a time.
 JOBS ?= 2
-# Bytecode is made of what is imported, when it is: of all of it would take longer than everything else.
+# Bytecode is made of what is imported, when it is, and kept, whatever the environment says: tests start many processes, and of all
+# that is installed it would take longer than everything else.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test test-quick test-all test-torch test-browser check lint types format bench docs package clean experiments
