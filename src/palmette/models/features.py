@@ -65,19 +65,13 @@ def feature_loader(n_features: int) -> Any:
     return _LOADERS[n_features - 1]
 
 
-_WIDTHS = [
-    inline(lambda rows: 0),
-    inline(lambda rows: 1),
-    inline(lambda rows: 2),
-    inline(lambda rows: 3),
-    inline(lambda rows: rows.shape[1]),
-]
+_WIDTHS = [inline(lambda rows: 0), inline(lambda rows: 1), inline(lambda rows: rows.shape[1])]
 for _k, _width in enumerate(_WIDTHS):
     _width.py_func.__qualname__ = f"width_{_k}"
 
 
 def width_of(k: int) -> Any:
-    """The compiled (rows) → k, the number of columns: a constant if it is small, so that loops are unrolled."""
+    """The compiled (rows) → k, the number of columns: a constant if there is none or one, so that loops go."""
     return _WIDTHS[min(k, len(_WIDTHS) - 1)]
 
 

@@ -51,7 +51,8 @@ class CompiledRegrafts(Regrafts):
         self._model = model
         self.data = (model.theta, model.pairwise)
         self.scorer = {"score": model.score, "load": feature_loader(model.n_features)}
-        widths = {"n_sums": width_of(model.additive.shape[1]), "n_pairs": width_of(len(model.pairwise))}
+        some = 2 if model.additive.shape[1] else 0  # conditions are sums, and their number makes no other kernel
+        widths = {"n_sums": width_of(some), "n_pairs": width_of(len(model.pairwise))}
         add_rows = specialise_inline(_add_rows, n_pairs=widths["n_pairs"])
         weigh_rest = specialise_inline(_weigh_rest, features=model.features, **self.scorer, **widths)
         self.survey = specialise(_survey, add_rows=add_rows, weigh_rest=weigh_rest)
