@@ -20,7 +20,7 @@ from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
-from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, regraft
+from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, regraft, tree_with
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
 from palmette.sampling.patches import Patch, empty_patch, redrawer
@@ -158,8 +158,12 @@ class HierarchyMoves:
 
     def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> ChainState:
         """A chain at a binary hierarchy of the model's leaves in the model's order."""
-        tree, walk = self._regrafts.tree_of(hierarchy)
-        return ChainState(tree, walk, empty_patch(tree, self._n_stops), new_stream(seed, chain))
+        model, m = self.model, hierarchy.n_nodes
+        widths = (model.additive.shape[1], len(model.pairwise), model.n_features)
+        tree = tree_with(hierarchy, *(np.zeros((m, width)) for width in widths))
+        state = ChainState(tree, empty_walk(tree), empty_patch(tree, self._n_stops), new_stream(seed, chain))
+        self.restate(state)
+        return state
 
     def run(self, state: ChainState, n_moves: int, temper: float = 1.0, penalty: float = np.inf) -> tuple[float, int]:
         """So many moves under Π ψ^t, an impossible split costing exp(−penalty); Σ log ψ then, and how many are −inf."""
