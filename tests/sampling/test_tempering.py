@@ -64,8 +64,7 @@ def test_neighbours_exchange_their_states():
 
 
 def test_rungs_begin_at_the_best_of_several():
-    model = rows_and_columns(1.0)
-    chains = TemperedChains(model, [], 5, 4)
+    chains = TemperedChains(MODEL, [], 5, 4)
     tries = [chains._cooled(1, number, None)[-1] for number in range(chains._n_tries)]
     values = [chains.moves.restate(state)[0] for state in tries]
     begun = chains.begin(1)
