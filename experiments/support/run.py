@@ -108,11 +108,11 @@ def set_beside(sampled: Any, other: Any) -> str:
     return f"{max(gaps, default=0.0):.3f}, {wrong} of {len(sure)}"
 
 
-def without_exact(number: int, x: Any, seconds: float, rng: np.random.Generator) -> None:
+def without_exact(number: int, x: Any, perplexities: list[float], seconds: float, rng: np.random.Generator) -> None:
     """A row for each model and perplexity."""
     resampled, few = bootstrap(x, rng), rng.permutation(len(x))[:FEW]
     for (name, base), part in zip(models(x).items(), models(x[few]).values(), strict=True):
-        for perplexity in PERPLEXITIES[1:]:
+        for perplexity in perplexities:
             model = base.with_beta(pal.temperature.at_perplexity(part, perplexity).beta)
             sampled, again = (pal.search.posterior(model, seconds=seconds, rng=seed) for seed in (0, 1))
             sparse = pal.search.posterior(model, beyond="sparse")
@@ -127,6 +127,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=18)
     parser.add_argument("--sets", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--perplexities", type=float, nargs="+", help="instead of 10, 100 and 10⁴")
     options = parser.parse_args()
     is_exact = options.samples <= EXACT
     header = HEADER if is_exact else LARGE_HEADER
@@ -136,11 +137,11 @@ def main() -> None:
         table = made_up(options.samples, rng) if options.data is None else read(options.data)
         x = table[rng.permutation(len(table))[: options.samples]]
         if not is_exact:
-            without_exact(number, x, options.seconds, rng)
+            without_exact(number, x, options.perplexities or list(PERPLEXITIES[1:]), options.seconds, rng)
             continue
         resampled = bootstrap(x, rng)
         for name, base in models(x).items():
-            for perplexity in PERPLEXITIES:
+            for perplexity in options.perplexities or PERPLEXITIES:
                 model = pal.temperature.at_perplexity(base, perplexity)
                 exact = pal.HierarchyPosterior(model)
                 begin = time.perf_counter()

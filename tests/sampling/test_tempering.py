@@ -63,6 +63,22 @@ def test_neighbours_exchange_their_states():
     assert len(orders) > 10
 
 
+def test_rungs_begin_at_the_best_of_several():
+    chains = TemperedChains(MODEL, [], 5, 4)
+    tries = [chains._cooled(1, number, None)[-1] for number in range(chains._n_tries)]
+    values = [chains.moves.restate(state)[0] for state in tries]
+    begun = chains.begin(1)
+    assert len(set(values)) > 1
+    assert chains.moves.restate(begun.states[-1])[0] == max(values)
+    assert begun.states[-1].stream.tobytes() == tries[values.index(max(values))].stream.tobytes()
+
+
+def test_a_given_start_is_where_the_last_rung_begins():
+    start = pal.search.greedy(MODEL).hierarchy.aligned_to(MODEL.labels)
+    begun = TemperedChains(MODEL, [start], 5, 4).begin(0)
+    assert np.array_equal(begun.states[-1].tree.parent, HierarchyMoves(MODEL).start(start, 0, 0).tree.parent)
+
+
 def test_a_number_of_rungs_is_checked():
     with pytest.raises(ValueError, match="n_rungs is 0"):
         sample_hierarchies(MODEL, n_rungs=0)

@@ -20,6 +20,8 @@ from palmette.sampling.starts import anneal, cooling
 
 __all__ = ["SingleChains"]
 
+_SLOW = 0.01  # from this t on a hierarchy can be cooled down more slowly; before, haste does no harm
+
 
 class SingleChains:
     """A `ChainKind`: chains over the hierarchies of a model's leaves, from given starts or from cooled ones."""
@@ -51,10 +53,12 @@ class SingleChains:
         gaps = np.array([[len(one - other) for other in clusters] for one in clusters])
         return [states[i] for i in far_apart(gaps, count, len(self._starts))]
 
-    def cooled(self, number: int, temper: float, source: ChainState | None = None, first: float = 0.0) -> ChainState:
+    def cooled(
+        self, number: int, temper: float, source: ChainState | None = None, first: float = 0.0, slower: int = 1
+    ) -> ChainState:
         """A hierarchy drawn from all, or a copy of a state at t = `first`, cooled down to t.
 
-        Its random numbers go by `number`.
+        Its random numbers go by `number`. It stays `slower` times as long at every t of the last two decades.
         """
         n, labels = self._model.n_leaves, self._model.labels
         if source is None:
@@ -63,6 +67,7 @@ class SingleChains:
         else:
             state = self.unpack({**self.pack(source), "stream": new_stream(self._seed, number)})
         between = self._cooling[(self._cooling > first) & (self._cooling < temper)]
+        between = np.repeat(between, np.where(between > _SLOW, slower, 1))
         if anneal(self.moves, state, np.append(between, temper), n)[1]:
             raise ImpossibleData(
                 f"no possible hierarchy over these {n} leaves was found under {self._model!r}; "

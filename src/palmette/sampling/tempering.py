@@ -3,6 +3,9 @@
 A *rung* is a chain under p_t ∝ φ^t. After every sweep two neighbours exchange their states with probability
 min(1, exp((t − t′)(log φ′ − log φ))), which leaves the law of all rungs together as it is. The last rung has t = 1, and
 it alone is kept. Rungs are of equal length ∫ σ dt apart (see `ladder`), about 1 if there are enough of them.
+
+What is frozen at the smallest t of the rungs as well they cannot mend, so each chain begins at the best of several
+hierarchies that were cooled down by itself, some of them slowly. It knows nothing of the other chains.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.numeric import unit_draw
 from palmette.sampling.chain import ChainState
+from palmette.sampling.dispersal import n_candidates
 from palmette.sampling.ladder import Pilot, pilot
 from palmette.sampling.single import SingleChains
 
 __all__ = ["TemperedChains", "rung_tempers"]
 
 _APART = 1.0  # length between two rungs: more than half of the exchanges happen
+_PATIENCE = (1, 4, 16, 16)  # how many times as slowly each of several hierarchies is cooled down, the best to be taken
 _PILOT = 4  # rungs are few, so one of so many temperatures tells enough about how they are to be spaced
 _EXCHANGES = 2**41  # random numbers go by the number of a chain; those of exchanges are far above these
 
@@ -51,16 +56,27 @@ class TemperedChains:
         self.moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
         self.tempers = rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
         self.width, self.n_candidates = self._single.width, 0
+        self._n_tries = max(1, min(len(_PATIENCE), n_candidates(model.n_leaves) // 3))
 
     def begin(self, chain: int) -> _Rungs:
-        """One is cooled down, and each rung begins where it was at that temperature; the last at a given start."""
-        single, tempers, first = self._single, self.tempers.tolist(), 2**20 * (chain + 1)
-        states = [single.cooled(first, tempers[0])]
-        for rung in range(1, len(tempers) - 1):
-            states.append(single.cooled(first + rung, tempers[rung], states[-1], tempers[rung - 1]))
-        states.append(single.given(chain) or single.cooled(chain, 1.0, states[-1], tempers[-2]))
+        """One of several is cooled down, the best at t = 1, and each rung begins where that was at its temperature.
+
+        The last one begins at a given start, if there is one for this chain.
+        """
+        given = self._single.given(chain)
+        made = [self._cooled(chain, number, given) for number in range(1 if given else self._n_tries)]
+        states = max(made, key=lambda states: self.moves.restate(states[-1])[0])  # of several as good, the first
         stream = np.array([self._seed, _EXCHANGES + chain, 0, 0], dtype=np.int64)
-        return _Rungs(states, np.arange(len(tempers)), stream)
+        return _Rungs(states, np.arange(len(states)), stream)
+
+    def _cooled(self, chain: int, number: int, given: ChainState | None) -> list[ChainState]:
+        # A state at every t on the way down; random numbers go by the chain, by which try it is, and by the rung.
+        tempers, first, slower = self.tempers.tolist(), 2**20 * (chain + 1) + 2**14 * number, _PATIENCE[number]
+        states = [self._single.cooled(first, tempers[0], slower=slower)]
+        for rung, temper in enumerate(tempers[1:], 1):
+            last = given if rung == len(tempers) - 1 else None
+            states.append(last or self._single.cooled(first + rung, temper, states[-1], tempers[rung - 1], slower))
+        return states
 
     def choose(self, states: list[_Rungs], count: int) -> list[_Rungs]:
         """All: rungs find their way between answers."""

@@ -19,7 +19,7 @@ _ROUNDS = 2  # of refinement of the hierarchy that the first chain begins at
 _SHARE = 1 / 3  # of the time, after which chains are looked at
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
-_RUNGS = 20
+_RUNGS = 16
 
 
 class Limits(NamedTuple):
