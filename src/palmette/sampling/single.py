@@ -20,6 +20,7 @@ from palmette.sampling.starts import anneal, cooling
 
 __all__ = ["SingleChains"]
 
+_WARMING = 8  # sweeps at each t on the way up
 _SLOW = 0.01  # from this t on a hierarchy can be cooled down more slowly; before, haste does no harm
 
 
@@ -65,7 +66,7 @@ class SingleChains:
             start = any_hierarchy(n, labels, np.random.default_rng([self._seed, number]))
             state = self.moves.start(start, self._seed, number)
         else:
-            state = self.unpack({**self.pack(source), "stream": new_stream(self._seed, number)})
+            state = self._copied(source, number)
         between = self._cooling[(self._cooling > first) & (self._cooling < temper)]
         between = np.repeat(between, np.where(between > _SLOW, slower, 1))
         if anneal(self.moves, state, np.append(between, temper), n)[1]:
@@ -74,6 +75,15 @@ class SingleChains:
                 "if there is one, give it in starts"
             )
         return state
+
+    def warmed(self, number: int, temper: float, source: ChainState) -> ChainState:
+        """A copy of a state after a few sweeps at t, its random numbers by `number`."""
+        state = self._copied(source, number)
+        self.moves.run(state, _WARMING * self._model.n_leaves, temper)
+        return state
+
+    def _copied(self, source: ChainState, number: int) -> ChainState:
+        return self.unpack({**self.pack(source), "stream": new_stream(self._seed, number)})
 
     def sweep(self, state: ChainState) -> float:
         """As many moves as there are leaves; log φ then."""

@@ -59,24 +59,30 @@ class TemperedChains:
         self._n_tries = max(1, min(len(_PATIENCE), n_candidates(model.n_leaves) // 3))
 
     def begin(self, chain: int) -> _Rungs:
-        """One of several is cooled down, the best at t = 1, and each rung begins where that was at its temperature.
-
-        The last one begins at a given start, if there is one for this chain.
-        """
+        """All rungs from a given start, warmed up; else from the best, at t = 1, of several that are cooled down."""
         given = self._single.given(chain)
-        made = [self._cooled(chain, number, given) for number in range(1 if given else self._n_tries)]
-        states = max(made, key=lambda states: self.moves.restate(states[-1])[0])  # of several as good, the first
+        if given is None:
+            made = [self._cooled(chain, number) for number in range(self._n_tries)]
+            states = max(made, key=lambda states: self.moves.restate(states[-1])[0])  # of several as good, the first
+        else:
+            states = self._warmed(chain, given)
         stream = np.array([self._seed, _EXCHANGES + chain, 0, 0], dtype=np.int64)
         return _Rungs(states, np.arange(len(states)), stream)
 
-    def _cooled(self, chain: int, number: int, given: ChainState | None) -> list[ChainState]:
+    def _cooled(self, chain: int, number: int) -> list[ChainState]:
         # A state at every t on the way down; random numbers go by the chain, by which try it is, and by the rung.
         tempers, first, slower = self.tempers.tolist(), 2**20 * (chain + 1) + 2**14 * number, _PATIENCE[number]
         states = [self._single.cooled(first, tempers[0], slower=slower)]
         for rung, temper in enumerate(tempers[1:], 1):
-            last = given if rung == len(tempers) - 1 else None
-            states.append(last or self._single.cooled(first + rung, temper, states[-1], tempers[rung - 1], slower))
+            states.append(self._single.cooled(first + rung, temper, states[-1], tempers[rung - 1], slower))
         return states
+
+    def _warmed(self, chain: int, given: ChainState) -> list[ChainState]:
+        # A state at every t on the way up from t = 1: where the top is frozen at all of them, it is the given one's.
+        states, first = [given], 2**20 * (chain + 1)
+        for rung in reversed(range(len(self.tempers) - 1)):
+            states.append(self._single.warmed(first + rung, float(self.tempers[rung]), states[-1]))
+        return states[::-1]
 
     def choose(self, states: list[_Rungs], count: int) -> list[_Rungs]:
         """All: rungs find their way between answers."""
