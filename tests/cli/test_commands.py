@@ -339,11 +339,11 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
 def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
     monkeypatch.setattr("palmette.models.split_model.DEFAULTS", Defaults(separable_leaves=8))
     sums = ("hierarchies", *WORLDS, *DASGUPTA)
-    words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps", 1600)
-    code, out, _ = run(*words)
+    words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps")
+    code, out, _ = run(*words, 400)
     assert code == 0
     assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
-    sparse, full = as_json(*words), as_json(*sums, "--exact-leaves", 12)
+    sparse, full = as_json(*words, 1600), as_json(*sums, "--exact-leaves", 12)
     missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
     assert missed["kind"] == "estimate"
     assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
