@@ -58,7 +58,7 @@ def test_what_cannot_be_sampled_is_sparse():
 
 
 def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
-    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=1.0)
+    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=2.0)
     assert rows.verdict.n_chains == 6
     assert rows._run.chains.sweeps.min() > 20
     row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
