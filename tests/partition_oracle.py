@@ -101,7 +101,10 @@ class PartitionOracle(Listed):
         return self.together_probability(1 << i | 1 << j)
 
     def coclusterings(self) -> np.ndarray:
-        return np.array([[self.coclustering(i, j) for j in range(self.n)] for i in range(self.n)])
+        out = np.empty((self.n, self.n))
+        for i, j in itertools.combinations_with_replacement(range(self.n), 2):
+            out[i, j] = out[j, i] = self.coclustering(i, j)
+        return out
 
     def split_probability(self, left: int, right: int) -> float:
         return self._probability(lambda clusters: {left, right} <= clusters)
@@ -147,7 +150,7 @@ class SlowTwin:
         self.n, self.log_psi = n, np.array(log_psi, dtype=float)
         self.layers = np.full((size, n + 1), -np.inf)  # log Z_k(S): the partitions of S into k clusters
         self.best = np.full((size, n + 1), -np.inf)
-        self.counts = np.zeros((size, n + 1), dtype=object)
+        self.counts = np.zeros((size, n + 1), dtype=np.int64 if n <= 25 else object)  # 25 leaves: 4.6e18 partitions
         self.layers[0, 0] = self.best[0, 0] = 0.0
         self.counts[0, 0] = 1
         for mask in range(1, size):
@@ -184,8 +187,10 @@ class SlowTwin:
 
     def together_probabilities(self) -> np.ndarray:
         """(2^n,): the sum of the cluster probabilities over all clusters that hold the group."""
-        mu, root = self.cluster_probabilities(), (1 << self.n) - 1
-        out = np.array([mu[group | subsets(root ^ group)].sum() for group in range(root + 1)])
+        out = self.cluster_probabilities()
+        for leaf in range(self.n):
+            without, having = out.reshape(-1, 2, 1 << leaf).swapaxes(0, 1)
+            without += having
         out[0] = 1.0
         return out
 
@@ -200,12 +205,14 @@ class SlowTwin:
         return self.log_z - float((mu[mu > 0] * self.log_psi[mu > 0]).sum())
 
 
+@functools.cache
 def subsets(mask: int) -> np.ndarray:
     """All subsets of a mask, the empty one included."""
-    found = np.zeros(1, dtype=np.int64)
-    for i in members(mask):
-        found = np.concatenate([found, found | 1 << i])
-    return found
+    if mask == 0:
+        return np.zeros(1, dtype=np.int64)
+    highest = 1 << mask.bit_length() - 1
+    found = subsets(mask ^ highest)
+    return np.concatenate([found, found | highest])
 
 
 def _log_sums(terms: np.ndarray) -> np.ndarray:

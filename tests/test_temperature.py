@@ -46,7 +46,6 @@ def best_and_count(oracle):
 
 
 @given(problems(), st.floats(0.0, 1.0))
-@settings(max_examples=60)
 def test_the_perplexity_that_is_asked_for_is_found(problem, share):
     model, count_at = problem
     best, count = best_and_count(count_at(1.0))

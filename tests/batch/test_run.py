@@ -178,6 +178,7 @@ def test_threads_of_an_executor(tmp_path):
         assert pool.submit(int, "1").result() == 1  # it is not ours to close
 
 
+@pytest.mark.slow
 def test_processes_of_our_own(tmp_path):
     assert_whole(batch.run(square, CHUNKS, tmp_path / "run", engine=2))
 

@@ -166,6 +166,7 @@ def test_a_matrix_of_0_and_1_is_a_random_graph(run, folder):
     assert model == "Model: hierarchical random graph"
 
 
+@pytest.mark.slow
 def test_parameters_beyond_the_averaged_are_the_best_and_so_are_the_opponents(as_json, folder):
     x = np.random.default_rng(3).normal(size=(17, 2)) + np.repeat([[0, 0], [8, 8]], [8, 9], axis=0)
     (folder / "more.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
@@ -339,11 +340,11 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
 def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
     monkeypatch.setattr("palmette.models.split_model.DEFAULTS", Defaults(separable_leaves=8))
     sums = ("hierarchies", *WORLDS, *DASGUPTA)
-    words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps", 1600)
-    code, out, _ = run(*words)
+    words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps")
+    code, out, _ = run(*words, 400)
     assert code == 0
     assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
-    sparse, full = as_json(*words), as_json(*sums, "--exact-leaves", 12)
+    sparse, full = as_json(*words, 1600), as_json(*sums, "--exact-leaves", 12)
     missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
     assert missed["kind"] == "estimate"
     assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
@@ -449,7 +450,8 @@ def test_partitions_that_chains_cannot_draw_stay_sparse_and_say_so(option, value
 
 def test_standard_input_is_a_file(as_json, folder):
     text = (folder / "worlds.csv").read_text(encoding="utf-8")
-    one, other = as_json("hierarchies", *WORLDS), as_json("hierarchies", "-", "--class", "kind", stdin=text)
+    one = as_json("hierarchies", *WORLDS, *DASGUPTA)
+    other = as_json("hierarchies", "-", "--class", "kind", *DASGUPTA, stdin=text)
     assert {**one, "input": "-"} == other
 
 

@@ -140,6 +140,7 @@ def test_json_has_no_nan(tmp_path):
     assert json.loads(out)[0]["true_clusters"] is None
 
 
+@pytest.mark.slow
 def test_sequential_recombination_prints_nothing_of_its_own(parquet):
     pytest.importorskip("fastjet")
     command = [sys.executable, "-m", "palmette", "jets", "compare", str(parquet), "--search", "kt", "--json"]

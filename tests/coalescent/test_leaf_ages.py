@@ -125,10 +125,10 @@ def test_all_proposals_agree_on_leaves_that_arrive_one_by_one() -> None:
     x = dated(born, 4, Brownian(), 2).x
     estimates, errors = [], []
     for proposal in PROPOSALS:
-        evidences = smc(x, Brownian(), 6000, proposal=proposal, n_runs=60, rng=2, leaf_ages=born).run_log_evidences
+        evidences = smc(x, Brownian(), 3000, proposal=proposal, n_runs=30, rng=2, leaf_ages=born).run_log_evidences
         ratios = np.exp(evidences - evidences[0])
         estimates.append(evidences[0] + math.log(ratios.mean()))
-        errors.append(ratios.std(ddof=1) / math.sqrt(60) / ratios.mean())
+        errors.append(ratios.std(ddof=1) / math.sqrt(30) / ratios.mean())
     for estimate, error in zip(estimates, errors, strict=True):
         assert abs(estimate - estimates[2]) < 4.0 * math.hypot(error, errors[2])
 

@@ -90,7 +90,7 @@ def test_three_leaves_have_the_evidence_of_all_histories(proposal, resampling):
 def test_one_site_of_eight_leaves_is_dirichlet_multinomial(proposal):
     process = coalescent.IndependentSites(SITE_RATE, [SITE_LAW])
     exact = dirichlet_multinomial(np.ravel(SITE), SITE_RATE, SITE_LAW)
-    assert_unbiased(evidence_ratios(SITE, process, exact, proposal, 60, particles=30))
+    assert_unbiased(evidence_ratios(SITE, process, exact, proposal, 30, particles=30))
 
 
 @pytest.mark.parametrize("proposal", PROPOSALS)
@@ -99,7 +99,7 @@ def test_missing_entries_and_columns_that_nobody_has(proposal):
     x[:, 0] = np.ravel(SITE)
     process = coalescent.IndependentSites(SITE_RATE, [SITE_LAW, [0.5, 0.5]])
     exact = dirichlet_multinomial(np.ravel(SITE), SITE_RATE, SITE_LAW)
-    assert_unbiased(evidence_ratios(x, process, exact, proposal, 40, particles=30))
+    assert_unbiased(evidence_ratios(x, process, exact, proposal, 20, particles=30))
 
 
 @pytest.mark.parametrize("proposal", PROPOSALS)

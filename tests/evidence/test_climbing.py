@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.evidence.climbing import climb
@@ -18,7 +18,6 @@ def box(k, half=6.0):
     return np.full(k, -half), np.full(k, half)
 
 
-@settings(max_examples=40)
 @given(seed=st.integers(0, 999), k=st.integers(1, 3))
 def test_the_maximum_of_a_quadratic_is_found_with_its_second_derivatives(seed, k):
     rng = np.random.default_rng(seed)

@@ -1,5 +1,4 @@
 import pickle
-import subprocess
 import sys
 
 import numpy as np
@@ -255,12 +254,6 @@ def test_awkward_arrays_that_are_no_jets_are_refused():
 
 
 # Packages that may be missing.
-
-
-def test_importing_the_package_leaves_optional_packages_alone():
-    names = ("awkward", "vector", "fastjet", "pyarrow")
-    code = f"import palmette.jets, sys; sys.exit(any(name in sys.modules for name in {names}))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def three(t, rate, root_rate, cut=1.0):
         s = rest(t, a)
         if TOP * s <= cut:
             return 0.0
-        return quad(lambda b: density(b, s, root_rate) * two(b, rate), cut, TOP * s, epsabs=1e-7)[0]
+        return quad(lambda b: density(b, s, root_rate) * two(b, rate), cut, TOP * s, epsabs=1e-6)[0]
 
-    light = quad(lambda a: density(a, t, root_rate) * heavy_second(a), 0.0, min(cut, TOP * t), epsabs=1e-6)[0]
+    light = quad(lambda a: density(a, t, root_rate) * heavy_second(a), 0.0, min(cut, TOP * t), epsabs=1e-5)[0]
     heavy = lambda a: density(a, t, root_rate) * two(a, rate) * below(cut, rest(t, a), root_rate)  # noqa: E731
     return light + (quad(heavy, cut, TOP * t, epsabs=1e-7)[0] if TOP * t > cut else 0.0)
 

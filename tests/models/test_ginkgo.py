@@ -104,7 +104,6 @@ def test_mass_squared_is_exact_to_rounding(momenta):
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @given(momenta=jets(), rate=st.floats(0.1, 20.0), t_cut=st.floats(1e-6, 300.0))
-@settings(deadline=None, max_examples=200)
 def test_score_matches_the_formula_on_every_split(likelihood, momenta, rate, t_cut):
     root_rate = 2 * rate
     model = Ginkgo(momenta, rate, t_cut, root_rate=root_rate, likelihood=likelihood)

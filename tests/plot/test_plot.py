@@ -62,8 +62,9 @@ def every_picture(model, post):
     ]
 
 
-def test_importing_the_package_leaves_matplotlib_alone():
-    code = "import palmette.plot, sys; sys.exit(any(name.startswith('matplotlib') for name in sys.modules))"
+def test_importing_the_package_leaves_optional_packages_alone():
+    names = ("matplotlib", "awkward", "vector", "fastjet", "pyarrow")
+    code = f"import palmette.jets, palmette.plot, sys; sys.exit(any(n.split('.')[0] in {names} for n in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -303,8 +304,6 @@ def test_draws_have_their_shares_as_bars():
 
 def test_labels_are_shown_letter_by_letter():
     model, post = random_problem(len(ODD), ODD)
-    for figure in every_picture(model, post):
-        png(figure)  # mathematics that is none would raise here
     figure = plot.affinities_and_coclustering(model, post, order=range(len(ODD)))
     assert tick_words(figure.axes[0].yaxis) == ODD
     shown = figure.axes[0].yaxis.get_ticklabels()
@@ -325,14 +324,14 @@ def test_long_names_lose_their_middle_and_stay_apart():
         assert max(figure.get_size_inches()) < 20
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2])
 def test_few_leaves_are_ordinary(n):
     for figure in every_picture(*random_problem(n)):
         assert png(figure)
 
 
 def test_the_same_picture_twice_is_the_same_bytes():
-    model, post = random_problem(7)
+    model, post = random_problem(len(ODD), ODD)  # mathematics that is none would raise
     for one, two in zip(every_picture(model, post), every_picture(model, post), strict=True):
         first = png(one)
         assert first == png(one)

@@ -372,13 +372,12 @@ def test_draws_have_their_most_frequent_ones_as_alternatives(post, flat):
 
 
 def test_labels_are_shown_letter_by_letter():
-    post = small(ODD)
-    for figure in every_picture(post, classes=ODD):
-        png(figure)  # mathematics that is none would raise here
-    assert set(names(plot.dendrogram(post))) == set(ODD)
+    ax = plot.dendrogram(small(ODD), classes=ODD)
+    assert set(names(ax)) == set(ODD)
+    assert not any(text.get_parse_math() for text in ax.get_yticklabels())
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2])
 def test_few_leaves_are_ordinary(n):
     for figure in every_picture(small([f"leaf {i}" for i in range(n)])):
         assert png(figure)
@@ -411,7 +410,7 @@ def test_given_axes_are_drawn_on(post):
 
 def test_vector_graphics_can_be_written_and_nothing_is_shown(monkeypatch, tmp_path):
     monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
-    for number, figure in enumerate(every_picture(small(list("abcd")), list("xxyy"))):
+    for number, figure in enumerate(every_picture(small(ODD), ODD)):  # mathematics that is none would raise
         figure.savefig(tmp_path / f"{number}.svg")
 
 

@@ -42,7 +42,6 @@ def as_hierarchy(splits, labels) -> Hierarchy:
     return Hierarchy.from_splits([(members(left), members(right)) for left, right in splits], labels)
 
 
-@settings(max_examples=120)
 @given(case=cases(max_leaves=6))
 def test_log_partition_and_count_match_enumeration(case):
     post = HierarchyPosterior(case.model)
@@ -50,7 +49,6 @@ def test_log_partition_and_count_match_enumeration(case):
     assert post.count == case.oracle.count
 
 
-@settings(max_examples=120)
 @given(case=cases(max_leaves=6))
 def test_map_reaches_the_largest_log_potential(case):
     post, oracle = possible(case)
@@ -59,7 +57,6 @@ def test_map_reaches_the_largest_log_potential(case):
     assert post.log_potential(best) == pytest.approx(oracle.log_potentials.max(), rel=1e-12, abs=1e-10)
 
 
-@settings(max_examples=100)
 @given(case=cases())
 def test_all_cluster_probabilities_match_enumeration(case):
     post, oracle = possible(case)
@@ -95,14 +92,12 @@ def _sub_hierarchy(splits, mask) -> Hierarchy:
     )
 
 
-@settings(max_examples=60)
 @given(case=cases())
 def test_entropy_matches_enumeration(case):
     post, oracle = possible(case)
     assert post.entropy == pytest.approx(oracle.entropy, abs=max(1e-9, 100 * case.tolerance))
 
 
-@settings(max_examples=60)
 @given(n=st.integers(1, 5), data=st.data())
 def test_kl_matches_enumeration(n, data):
     case, other_case = data.draw(cases(n=n)), data.draw(cases(n=n))
@@ -165,7 +160,6 @@ def test_the_likeliest_splits_are_the_first_of_all_splits(case, most):
         assert list(post.split_probabilities(range(oracle.n), most=most)) == list(every[:most])
 
 
-@settings(max_examples=60)
 @given(case=cases(), k=st.integers(1, 120))
 def test_k_best_matches_the_sorted_enumeration(case, k):
     post, oracle = possible(case)

@@ -116,13 +116,11 @@ def test_one_kind_of_condition_leaves_what_enumeration_leaves(kind):
     compare()
 
 
-@settings(max_examples=60)
 @given(case=partition_cases(max_leaves=5), data=st.data())
 def test_chosen_clusters_leave_what_enumeration_leaves(case, data):
     check(*some_posterior(data.draw, case), case)
 
 
-@settings(max_examples=150)
 @given(case=partition_cases(max_leaves=5), data=st.data())
 def test_conditions_of_all_kinds_together_leave_what_enumeration_leaves(case, data):
     post, oracle = some_posterior(data.draw, case)
@@ -131,7 +129,6 @@ def test_conditions_of_all_kinds_together_leave_what_enumeration_leaves(case, da
         check(post, left, case)
 
 
-@settings(max_examples=80)
 @given(case=partition_cases(max_leaves=5), data=st.data())
 def test_conditions_add_up(case, data):
     post, oracle = some_posterior(data.draw, case)
@@ -167,7 +164,6 @@ def test_splits_joins_ranks_and_log_probabilities_obey_the_conditions(case, data
     assert post.credible_level(partition).value == pytest.approx(left.p[better].sum(), abs=1e-8)
 
 
-@settings(max_examples=150)
 @given(n=st.integers(1, 4), data=st.data())
 def test_divergences_between_conditioned_posteriors_match_enumeration(n, data):
     case, other_case = data.draw(partition_cases(n=n)), data.draw(partition_cases(n=n))

@@ -55,7 +55,6 @@ def test_kl_matches_enumeration(n, data):
 # Partitions.
 
 
-@settings(max_examples=120)
 @given(case=partition_cases(max_leaves=7))
 def test_map_reaches_the_largest_log_potential(case):
     post, oracle = possible(case)
@@ -98,7 +97,6 @@ def test_the_best_of_many_is_the_map_when_nothing_ties():
     assert post.best(1)[0][0] == post.best(50)[0][0] == post.map()
 
 
-@settings(max_examples=60)
 @given(case=partition_cases())
 def test_the_log_probability_of_every_partition_matches_enumeration(case):
     post, oracle = possible(case)
@@ -185,7 +183,6 @@ def test_the_probability_that_a_group_stays_together_matches_enumeration(case):
     assert max(alone) <= 1.0
 
 
-@settings(max_examples=80)
 @given(case=partition_cases())
 def test_coclustering_matches_enumeration(case):
     post, oracle = possible(case)

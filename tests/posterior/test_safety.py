@@ -189,7 +189,7 @@ def test_a_pickle_is_as_small_as_the_model(conditioned):
 
 
 def test_clear_frees_the_tables_and_they_come_back_the_same():
-    post = HierarchyPosterior(Dasgupta(weights(13), 0.3))
+    post = HierarchyPosterior(Dasgupta(weights(10), 0.3))
     before = {name: np.copy(answer) for name, answer in answers(post).items()}
     kept = [weakref.ref(array) for array in (post._inside, post._maximum, post._outside, post.passes.tables.data[0])]
     assert all(reference() is not None for reference in kept)

@@ -55,11 +55,11 @@ def test_kl_between_halves_is_finite_and_zero_for_the_same():
 
 def test_draws_have_their_shares():
     law = pal.posterior.smoothed([ALL[i] for i in (3, 3, 17)], concentration=2.0)
-    draws = law.sample(4000, rng=0)
+    draws = law.sample(2000, rng=0)
     for h in (ALL[3], ALL[17], ALL[50]):
         share = np.mean([draw == h for draw in draws])
         p = math.exp(law.log_prob(h))
-        assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / 4000)
+        assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / 2000)
 
 
 def test_samples_are_compared_by_the_frequencies_of_clusters():

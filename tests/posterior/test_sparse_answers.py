@@ -15,7 +15,6 @@ import palmette as pal
 from palmette import HierarchyPosterior, SparseTrellis
 
 
-@settings(max_examples=100)
 @given(problem=problems())
 def test_one_number_each_matches_enumeration(problem):
     post, oracle = problem.post, problem.oracle
@@ -25,7 +24,6 @@ def test_one_number_each_matches_enumeration(problem):
     assert not post.is_exact
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_clusters_match_enumeration(problem):
     post, oracle = problem.post, problem.oracle
@@ -43,7 +41,6 @@ def test_clusters_match_enumeration(problem):
     )
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_the_best_hierarchies_match_enumeration(problem):
     post, oracle, inputs = problem.post, problem.oracle, problem.sample
@@ -120,7 +117,6 @@ def test_expected_lca_size_matches_enumeration(problem):
     np.testing.assert_array_equal(np.diag(found), 1.0)
 
 
-@settings(max_examples=60)
 @given(n=st.integers(2, 5), data=st.data())
 def test_divergences_match_enumeration(n, data):
     one, two = (data.draw(problems(max_leaves=n).filter(lambda p: p.oracle.n == n)) for _ in range(2))
@@ -150,7 +146,6 @@ def test_what_a_trellis_holds_is_a_part_of_everything(problem):
         assert post.log_prob(h) >= full.log_prob(h) - problem.tolerance
 
 
-@settings(max_examples=40)
 @given(problem=problems(max_leaves=5))
 def test_the_probabilities_of_all_hierarchies_match_enumeration(problem):
     post, oracle = problem.post, problem.oracle

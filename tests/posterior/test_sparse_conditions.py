@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import clusters_of, members
 from sparse_cases import all_probabilities, as_splits, complete, mask_of, problems
@@ -27,7 +27,6 @@ def chosen():
 STRANGER = Hierarchy.from_newick("((a,b),(c,d));"), Hierarchy.from_newick("(a,(b,(c,d)));")
 
 
-@settings(max_examples=60)
 @given(problem=problems(max_leaves=5), data=st.data())
 def test_conditions_match_enumeration_of_what_is_left(problem, data):
     post, oracle = problem.post, problem.oracle

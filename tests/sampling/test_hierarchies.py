@@ -82,13 +82,13 @@ def test_the_number_of_threads_does_not_matter():
 
 
 def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
-    whole = sample_hierarchies(MODEL, seconds=None, sweeps=500, precision=1e-9)
-    parts = sample_hierarchies(MODEL, seconds=None, sweeps=120, precision=1e-9)
-    parts = parts.resume(seconds=None, sweeps=380, precision=1e-9)
+    whole = sample_hierarchies(MODEL, seconds=None, sweeps=250, precision=1e-9)
+    parts = sample_hierarchies(MODEL, seconds=None, sweeps=60, precision=1e-9)
+    parts = parts.resume(seconds=None, sweeps=190, precision=1e-9)
     assert whole.trees.parents.tobytes() == parts.trees.parents.tobytes()
     place = tmp_path / "chains.npz"
-    sample_hierarchies(MODEL, seconds=None, sweeps=230, precision=1e-9, checkpoint=place)
-    again = sample_hierarchies(MODEL, seconds=None, sweeps=270, precision=1e-9, checkpoint=place)
+    sample_hierarchies(MODEL, seconds=None, sweeps=115, precision=1e-9, checkpoint=place)
+    again = sample_hierarchies(MODEL, seconds=None, sweeps=135, precision=1e-9, checkpoint=place)
     assert whole.trees.parents.tobytes() == again.trees.parents.tobytes()
     assert whole.log_potentials.tobytes() == again.log_potentials.tobytes()
     with pytest.raises(ValueError, match="another model, seed or number of chains"):

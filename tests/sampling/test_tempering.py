@@ -23,7 +23,7 @@ def test_rungs_find_both_of_two_far_apart_answers():
     model = rows_and_columns(1.0)
     frozen = sample_hierarchies(model, seconds=None, sweeps=100, rng=1)
     assert not frozen.verdict.agree
-    post = sample_hierarchies(model, seconds=None, sweeps=400, n_rungs=16, precision=0.03)
+    post = sample_hierarchies(model, seconds=None, sweeps=200, n_rungs=16, precision=0.03)
     row, column = (post.cluster_probability(part) for part in (range(4), range(0, 16, 4)))
     assert post.verdict.r_hat < 1.1
     assert abs(float(row) - float(column)) < 5 * np.hypot(row.standard_error, column.standard_error)

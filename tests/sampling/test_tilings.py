@@ -96,7 +96,7 @@ def test_errors_are_not_too_small_of_what_few_draws_are_without():
     model = pal.models.Dasgupta(pal.similarity.of_points(points), 60.0)
     rows = [row for row in pal.HierarchyPosterior(model).cluster_probabilities(0.99) if row.size < 12]
     assert rows
-    for seed in range(4):
+    for seed in range(2):
         post = sample_hierarchies(model, seconds=None, sweeps=400, rng=seed, progress=False)
         for row in rows:
             found = post.cluster_probability(row.members)

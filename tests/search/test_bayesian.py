@@ -144,7 +144,6 @@ def cases(draw: Any, kinds: Any = Likelihood) -> tuple[np.ndarray, Likelihood, f
 
 
 @given(cases())
-@settings(max_examples=60)
 def test_the_evidence_is_a_sum_over_partitions_and_every_merge_is_the_best(case: Any) -> None:
     points, likelihood, concentration = case
     known: dict[frozenset[int], float] = {}

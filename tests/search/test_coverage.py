@@ -61,7 +61,7 @@ def test_a_model_that_knows_only_its_trellis_misses_nothing(nothing_is_exact):
 def test_the_estimate_agrees_with_the_exact_share(n, min_share, nothing_is_exact):
     posterior = sparse_posterior(points(n, seed=n), min_share)
     exact = missed_by(posterior)
-    found = pal.search.uncovered(posterior, sweeps=1600)
+    found = pal.search.uncovered(posterior, sweeps=800)
     assert found.kind == "estimate"
     assert 0.0 < found.standard_error < 0.05
     assert abs(found.value - exact) < 4.0 * found.standard_error
@@ -108,7 +108,7 @@ def test_conditions_are_honoured(nothing_is_exact):
 
 def test_same_seed_same_estimate(nothing_is_exact):
     posterior = sparse_posterior(points(9))
-    one, two, other = (pal.search.uncovered(posterior, sweeps=400, rng=seed) for seed in (4, 4, 5))
+    one, two, other = (pal.search.uncovered(posterior, sweeps=200, rng=seed) for seed in (4, 4, 5))
     assert one == two != other
 
 

@@ -55,7 +55,7 @@ def test_any_pair_meets_at_rate_one(pair: tuple[int, int]) -> None:
 
 
 def test_all_ranked_histories_of_four_leaves_are_equally_likely() -> None:
-    draws = coalescent(4, rng=3, size=9000)
+    draws = coalescent(4, rng=3, size=3600)
     clusters = [[frozenset(c) for c in draw.hierarchy.clusters()] for draw in draws]
     histories = Counter(tuple(c[4:]) for c in clusters)
     assert len(histories) == 18
@@ -68,14 +68,14 @@ def test_all_ranked_histories_of_four_leaves_are_equally_likely() -> None:
 
 def test_restricting_to_some_leaves_gives_the_coalescent_of_those() -> None:
     leaves = [1, 3, 6]
-    large = [draw.hierarchy.restricted(leaves) for draw in coalescent(8, rng=4, size=3000)]
+    large = [draw.hierarchy.restricted(leaves) for draw in coalescent(8, rng=4, size=1500)]
     ages = np.array([times(h) for h in large])
     assert stats.kstest(ages[:, 0] * 3.0, "expon").pvalue > UNLIKELY
     assert stats.kstest(ages[:, 1] - ages[:, 0], "expon").pvalue > UNLIKELY
-    assert abs(stats.spearmanr(ages[:, 0], ages[:, 1] - ages[:, 0]).statistic) < 4 / math.sqrt(3000)
+    assert abs(stats.spearmanr(ages[:, 0], ages[:, 1] - ages[:, 0]).statistic) < 4 / math.sqrt(1500)
     first = Counter(frozenset(h.clusters()[3]) for h in large)
     assert fits(first, {frozenset(pair): 1 / 3 for pair in itertools.combinations(range(3), 2)})
-    small = np.array([times(draw.hierarchy) for draw in coalescent(3, rng=5, size=3000)])
+    small = np.array([times(draw.hierarchy) for draw in coalescent(3, rng=5, size=1500)])
     assert stats.ks_2samp(ages[:, 1], small[:, 1]).pvalue > UNLIKELY
 
 

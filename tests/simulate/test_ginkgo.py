@@ -143,10 +143,10 @@ def fraction_law(x, rate):
 
 def test_masses_of_the_first_split_follow_their_law():
     # The first child is, with probability 1/2 each, the one drawn first (u) or second ((1 − √u)² u').
-    rate, jets = 1.5, ginkgo(4000, momentum=0.0, rng=10)
+    rate, jets = 1.5, ginkgo(2000, momentum=0.0, rng=10)
     t = [mass_squared(node_momenta(jet)[jet.children[-1, 0]]) / 900.0 for jet in jets]
     density = lambda u: rate * math.exp(-rate * u) / -math.expm1(-0.999 * rate)  # noqa: E731
-    grid = np.linspace(0, 0.999, 400)
+    grid = np.linspace(0, 0.999, 200)
     second = [
         integrate.quad(lambda u, x=x: density(u) * fraction_law(x / (1 - math.sqrt(u)) ** 2, rate), 0, 0.999)[0]
         for x in grid

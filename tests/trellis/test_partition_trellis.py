@@ -371,7 +371,7 @@ def test_draws_come_as_often_as_they_are_probable(kind):
     )
     log_e = potentials(trellis, 3, forbidden=0.1)
     paths = layered(*trellis.paths, 3) if kind == "layered" else trellis.paths
-    size = 20_000
+    size = 5000
     membership, log_potential = drawn(trellis, log_e, size, paths=paths)
     listed = [path for path in walk(paths) if np.isfinite(log_e[list(path)]).all()]
     values = np.array([log_e[list(path)].sum() for path in listed])

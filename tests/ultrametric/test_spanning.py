@@ -33,7 +33,6 @@ def prim(points):
     return sorted(pairs)
 
 
-@settings(max_examples=80)
 @given(tied_points)
 def test_ties_are_decided_as_by_prim(points):
     edges, lengths = euclidean_spanning_tree(points)
