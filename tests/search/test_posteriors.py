@@ -10,6 +10,7 @@ from sampling_cases import rows_and_columns
 
 import palmette as pal
 from palmette.models import CorrelationClusters, Dasgupta, DirichletProcess, SplitFunction, SumOfSquares, Uniform
+from palmette.search.sampled import _refined_ends
 from palmette.similarity import centred, distances, linkages, of_points
 
 RNG = np.random.default_rng(0)
@@ -63,6 +64,17 @@ def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
     assert rows._run.chains.sweeps.min() > 20
     row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
     assert not rows.verdict.agree or abs(row - column) < 0.1
+
+
+def test_the_ends_of_frozen_chains_are_refined_each_by_itself():
+    model = SumOfSquares(FEW)
+    post = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=20, n_chains=3, progress=False)
+    ends = [post.trees[(chain + 1) * post.n_draws - 1] for chain in range(3)]
+    refined = _refined_ends(post, 7, 0.3, False)
+    assert len(refined) == 3
+    for end, better in zip(ends, refined, strict=True):
+        assert model.log_potential(better) >= model.log_potential(end)
+    assert any(model.log_potential(b) > model.log_potential(a) for a, b in zip(ends, refined, strict=True))
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from palmette.hierarchy import Hierarchy
 from palmette.models.tempered import Tempered
+from palmette.progress import Progress
 from palmette.sampling import SampledPartitions, SampledPosterior, at_perplexity, sample_hierarchies, sample_partitions
 from palmette.search.greedy import greedy
 from palmette.search.refine import refine
+from palmette.threads import Workers, default_threads
 
 __all__ = ["Limits", "sampled_hierarchies", "sampled_partitions"]
 
@@ -20,6 +23,8 @@ _SHARE = 1 / 3  # of the time, after which chains are looked at
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
 _RUNGS = 16
+_REFINING = 1 / 6  # of the time
+_LONG = 1e9  # nanoseconds of refining a chain's last hierarchy, or so: worth a thread of its own
 
 
 class Limits(NamedTuple):
@@ -38,8 +43,9 @@ def sampled_hierarchies(
 
     Of many leaves they begin at the greedy hierarchy, refined and as it is, and at the given ones.
 
-    A third of the time goes to single chains. If these are frozen then, the rest goes to chains of several rungs; of
-    the two answers the one whose chains agree better is returned.
+    A third of the time goes to single chains. If these are frozen then, each chain's last hierarchy is refined by
+    itself, and the rest of the time goes to chains of several rungs that begin there; of the two answers the one whose
+    chains agree better is returned.
     """
     seed = int(np.random.default_rng(limits.rng).integers(2**62))
     seconds = limits.seconds if limits.sweeps is None else None
@@ -59,8 +65,29 @@ def sampled_hierarchies(
     first = sample_hierarchies(model, seconds=_SHARE * seconds, **options)
     if first.verdict.r_hat < _FROZEN:
         return first.resume(seconds=(1 - _SHARE) * seconds)
-    second = sample_hierarchies(model, seconds=(1 - _SHARE) * seconds, n_rungs=_RUNGS, **options)
-    return min(first, second, key=lambda post: post.verdict.r_hat)
+    begin = time.monotonic()
+    options |= {"starts": _refined_ends(first, seed, _REFINING * seconds, limits.progress), "n_chains": first.n_chains}
+    rest = max(0.0, (1 - _SHARE) * seconds - (time.monotonic() - begin))
+    second = sample_hierarchies(model, seconds=rest, n_rungs=_RUNGS, **options)
+    return min(second, first, key=lambda post: post.verdict.r_hat)
+
+
+def _refined_ends(post: SampledPosterior, seed: int, seconds: float, progress: bool | None) -> list[Hierarchy]:
+    # The last hierarchy of every chain, refined for its share of so many seconds, knowing nothing of the others: if all
+    # come to the same top, that says something. Cooling alone seldom finds the best top under a cost.
+    threads, found = default_threads(), {}
+    share = seconds * min(threads, post.n_chains) / post.n_chains
+
+    def refine_some(first: int, last: int) -> None:
+        for chain in range(first, last):
+            end = post.trees[(chain + 1) * post.n_draws - 1]
+            rng = np.random.default_rng([seed, chain])
+            found[chain] = refine(post.model, end, seconds=share, rng=rng, progress=False).hierarchy
+
+    total = _LONG * post.n_chains
+    with Workers(threads, Progress("refining where chains are", total, progress)) as workers:
+        workers.run(refine_some, np.full(post.n_chains, _LONG))
+    return [found[chain] for chain in range(post.n_chains)]
 
 
 def sampled_partitions(model: Any, hierarchies: Iterable[Hierarchy], limits: Limits) -> SampledPartitions:
