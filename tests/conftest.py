@@ -40,7 +40,7 @@ def pytest_collect_file():
 
 
 def pytest_collection_modifyitems(config, items):
-    slow = [item for item in items if item.get_closest_marker("slow")]  # sampled from the end: those are the shorter ones
+    slow = [item for item in items if item.get_closest_marker("slow")]
     chosen = {"none": [], "sample": slow[::-20], "all": slow}[config.getoption("slow")]
     left_out = set(slow) - set(chosen)
     if left_out:

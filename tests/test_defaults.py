@@ -40,10 +40,14 @@ def test_clusterers_have_limits_of_their_own():
 def test_black_boxes_stop_earlier(monkeypatch):
     few = Defaults(separable_leaves=7, exact_leaves=6, function_leaves=5)
     monkeypatch.setattr(import_module("palmette.models.split_model"), "DEFAULTS", few)
+
+    def nothing(left, right):  # one function, so that it is compiled once
+        return 0.0
+
     for n in (5, 6, 7, 8):
         function = pal.models.SplitFunction(n, lambda left, right: np.zeros(len(left)))
         assert pal.search.posterior(function, progress=False).is_exact == (n <= 5)
-        compiled = pal.models.CompiledSplitFunction(n, lambda left, right: 0.0)
+        compiled = pal.models.CompiledSplitFunction(n, nothing)
         assert pal.search.posterior(compiled, beyond="sparse", progress=False).is_exact == (n <= 6)
         assert pal.search.posterior(pal.models.Uniform(n), beyond="sparse", progress=False).is_exact == (n <= 7)
     assert pal.search.posterior(function, exact_leaves=8, progress=False).is_exact
