@@ -105,9 +105,7 @@ def copy_of(moves: HierarchyMoves, state: ChainState, seed: int) -> ChainState:
     out = np.empty(len(state.tree.size), dtype=np.int32)
     moves.restate(state)
     moves.record(state, out)
-    copied = moves.start(pal.Hierarchy.from_parents(out.tolist(), moves.model.labels), seed, 0)
-    moves.restate(copied)
-    return copied
+    return moves.start(pal.Hierarchy.from_parents(out.tolist(), moves.model.labels), seed, 0)
 
 
 def far_apart(moves: HierarchyMoves, seed: int) -> list[ChainState]:

@@ -16,7 +16,7 @@ from palmette.coalescent.founders import ParticleVerdict, error_of, founder_erro
 from palmette.coalescent.process import Process
 from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.tree_set import TreeSet
+from palmette.hierarchy.tree_set import binary_trees
 from palmette.labels import describe_cluster
 from palmette.posterior import Draws
 from palmette.posterior.estimate import Estimate
@@ -194,8 +194,7 @@ class CoalescentDraws(Draws):
         S, n = len(self), self.n_leaves
         parents = np.full((S, 2 * n - 1), -1, dtype=np.int32)
         parents[np.arange(S)[:, None], self.children.reshape(S, 2 * n - 2)] = np.repeat(np.arange(n, 2 * n - 1), 2)
-        offsets, orders = np.arange(S + 1) * (2 * n - 1), np.broadcast_to(np.arange(n), (S, n))
-        return observe(TreeSet(self.labels, offsets, parents.reshape(-1), orders, None, None, self.weights, None))
+        return observe(binary_trees(parents, self.labels, self.weights))
 
     @cached_property
     def _trellis(self) -> SparseTrellis:  # type: ignore[override]

@@ -16,7 +16,7 @@ from palmette.hierarchy.rooting import PlainTree, at_midpoint, by_outgroup
 from palmette.labels import align_labels, leaf_index
 from palmette.links import order_children
 
-__all__ = ["TreeSet"]
+__all__ = ["TreeSet", "binary_trees"]
 
 
 class TreeSet(Immutable, Sequence[Hierarchy]):
@@ -242,6 +242,18 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
     def __repr__(self) -> str:
         return f"TreeSet({len(self)} hierarchies over {self.n_leaves} leaves)"
+
+
+def binary_trees(parents: Indices, labels: tuple[str, ...], weights: Floats | None = None) -> TreeSet:
+    """Binary trees from a (T, 2n − 1) table of parents, nodes numbered as in a `TreeSet`.
+
+    >>> binary_trees(np.array([[3, 3, 4, 4, -1]], dtype=np.int32), ("a", "b", "c"))[0]
+    Hierarchy.from_newick('((a,b),c);')
+    """
+    (count, m), n = parents.shape, len(labels)
+    offsets, orders = np.arange(count + 1, dtype=np.int64) * m, np.tile(np.arange(n, dtype=np.int32), (count, 1))
+    given = np.ones(count) if weights is None else weights
+    return TreeSet(labels, offsets, parents.reshape(-1), orders, None, None, given, None)
 
 
 def _filled(trees: TreeSet, name: str) -> Floats:

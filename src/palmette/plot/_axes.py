@@ -39,23 +39,14 @@ def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, l
 
 def settle(ax: Axes) -> None:
     """Lay the figure out now: places are known then, and colour bars, which move at the second time, are at rest."""
-    figure: Any = ax.figure.canvas.figure
-    engine = figure.get_layout_engine()
-    if engine is None:
-        figure.draw_without_rendering()
-        return
-    engine.execute(figure)  # as a drawing begins, without the rest of it
-    for each in figure.axes:
-        locator = each.get_axes_locator()
-        each.apply_aspect(None if locator is None else locator(each, None))
+    ax.figure.canvas.figure.draw_without_rendering()
 
 
 def fix(ax: Axes) -> None:
     """Lay the figure out until it is at rest, and leave it so: what was put beside something stays there."""
-    figure: Any = ax.figure.canvas.figure
-    for _ in range(2):
-        settle(ax)
-    figure.draw_without_rendering()
+    figure = ax.figure.canvas.figure
+    for _ in range(3):
+        figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 

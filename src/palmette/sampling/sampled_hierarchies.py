@@ -13,7 +13,7 @@ from palmette.clusters import Cluster, cluster_mask
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
-from palmette.hierarchy.tree_set import TreeSet
+from palmette.hierarchy.tree_set import TreeSet, binary_trees
 from palmette.labels import align_labels, describe_cluster, leaf_index, leaf_numbers
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import SplitModel, require_binary
@@ -118,11 +118,7 @@ class SampledPosterior(Sampled[SplitModel]):
     @cached
     def trees(self) -> TreeSet:
         """All draws that are used, chain after chain, as trees for `write_nexus`, `from_trees` and others."""
-        n, rows = self.n_leaves, self._rows.reshape(-1, 2 * self.n_leaves - 1)
-        count = len(rows)
-        offsets = np.arange(count + 1, dtype=np.int64) * (2 * n - 1)
-        orders = np.tile(np.arange(n, dtype=np.int32), (count, 1))
-        return TreeSet(self.labels, offsets, rows.reshape(-1), orders, None, None, np.ones(count), None)
+        return binary_trees(self._rows.reshape(-1, 2 * self.n_leaves - 1), self.labels)
 
     @cached
     def draws(self) -> Draws:

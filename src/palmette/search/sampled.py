@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
@@ -75,19 +76,18 @@ def sampled_hierarchies(
 def _refined_ends(post: SampledPosterior, seed: int, seconds: float, progress: bool | None) -> list[Hierarchy]:
     # The last hierarchy of every chain, refined for its share of so many seconds, knowing nothing of the others: if all
     # come to the same top, that says something. Cooling alone seldom finds the best top under a cost.
-    threads, found = default_threads(), {}
+    threads = default_threads()
     share = seconds * min(threads, post.n_chains) / post.n_chains
 
-    def refine_some(first: int, last: int) -> None:
-        for chain in range(first, last):
-            end = post.trees[(chain + 1) * post.n_draws - 1]
-            rng = np.random.default_rng([seed, chain])
-            found[chain] = refine(post.model, end, seconds=share, rng=rng, progress=False).hierarchy
+    def refined(chain: int) -> Hierarchy:
+        end = post.trees[(chain + 1) * post.n_draws - 1]
+        rng = np.random.default_rng([seed, chain])
+        return refine(post.model, end, seconds=share, rng=rng, progress=False).hierarchy
 
     total = _LONG * post.n_chains
     with Workers(threads, Progress("refining where chains are", total, progress)) as workers:
-        workers.run(refine_some, np.full(post.n_chains, _LONG))
-    return [found[chain] for chain in range(post.n_chains)]
+        found = workers.run(lambda first, last: list(map(refined, range(first, last))), np.full(post.n_chains, _LONG))
+    return list(itertools.chain.from_iterable(found))
 
 
 def sampled_partitions(model: Any, hierarchies: Iterable[Hierarchy], limits: Limits) -> SampledPartitions:
