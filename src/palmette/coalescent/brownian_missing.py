@@ -209,14 +209,29 @@ def _divide(root, columns):
             columns[i, c] = total / root[i, i]
 
 
-# These are kernels of their own, not made part of others: they are long, and take as long to compile.
+@inline
+def _add_known(message, n, where, count):
+    # The dimensions that a message knows, put behind the first `count` of `where`; how many these are now.
+    for d in range(n):
+        if message[d] > 0.0:
+            where[count] = d
+            count += 1
+    return count
+
+
+# These are kernels of their own, not made part of others: they are long, and take as long to compile. With loops, since
+# most of NumPy's functions take longer than all that is written here.
 
 
 @called
 def _meet_coupled(theta, left, right, out):
     n = np.int64(theta[0])
-    shared = np.flatnonzero((left[:n] > 0.0) & (right[:n] > 0.0))
-    count = shared.size
+    shared = np.empty(n, np.int64)
+    count = 0
+    for d in range(n):
+        if left[d] > 0.0 and right[d] > 0.0:
+            shared[count] = d
+            count += 1
     out[0], out[1] = count, 0.0
     if count == 0:
         return 0.0
@@ -230,7 +245,9 @@ def _meet_coupled(theta, left, right, out):
     _factor(scale)
     _divide(scale, gap)
     _divide(scale, total)
-    total = total.T.copy()
+    for i in range(count):
+        for j in range(i):
+            total[i, j], total[j, i] = total[j, i], total[i, j]
     _divide(scale, total)
     values, vectors = np.linalg.eigh(total)
     for k in range(count):
@@ -246,16 +263,21 @@ def _meet_coupled(theta, left, right, out):
 @called
 def _join_coupled(theta, left, l_left, right, l_right, out):
     n = np.int64(theta[0])
-    where = np.concatenate((np.flatnonzero(left[:n] > 0.0), np.flatnonzero(right[:n] > 0.0)))
-    size, first = where.size, np.int64(left[:n].sum())
-    mean, covariance = np.empty(size), np.zeros((size, size))
+    where = np.empty(2 * n, np.int64)
+    first = _add_known(left, n, where, 0)
+    size = _add_known(right, n, where, first)
+    mean, covariance = np.empty(size), np.empty((size, size))
     for i in range(size):
-        message, length = (left, l_left) if i < first else (right, l_right)
-        mean[i] = message[n + where[i]]
+        is_left = i < first
+        mean[i] = left[n + where[i]] if is_left else right[n + where[i]]
         for j in range(size):
-            if (i < first) == (j < first):
-                at = where[i] * n + where[j]
-                covariance[i, j] = message[2 * n + at] + length * theta[3 + n + at]
+            at = where[i] * n + where[j]
+            if is_left != (j < first):
+                covariance[i, j] = 0.0
+            elif is_left:
+                covariance[i, j] = left[2 * n + at] + l_left * theta[3 + n + at]
+            else:
+                covariance[i, j] = right[2 * n + at] + l_right * theta[3 + n + at]
     _condition(where, first, mean, covariance)
     out[:] = 0.0
     for i in range(size - 1, -1, -1):  # of a shared dimension the left copy stays; they agree by now
@@ -267,20 +289,20 @@ def _join_coupled(theta, left, l_left, right, l_right, out):
 @inline
 def _condition(where, first, mean, covariance):
     # Of two independent Gaussians, entries 0 … first − 1 and the rest, on their copies of the same dimension agreeing.
-    size = where.size
+    size = mean.size
     pairs = np.empty((size, 2), np.int64)
     count, largest = 0, 0.0
     for i in range(first):
         for j in range(first, size):
             if where[i] == where[j]:
-                pairs[count] = i, j
+                pairs[count, 0], pairs[count, 1] = i, j
                 count += 1
                 largest = max(largest, covariance[i, i] + covariance[j, j])
     if not largest > 0.0:  # nothing to agree on, or both are certain
         return
     root, spread, gap = np.empty((count, count)), np.empty((count, size)), np.empty((count, 1))
     for a in range(count):
-        i, j = pairs[a]
+        i, j = pairs[a, 0], pairs[a, 1]
         gap[a, 0] = mean[i] - mean[j]
         for b in range(size):
             spread[a, b] = covariance[i, b] - covariance[j, b]
@@ -299,18 +321,21 @@ def _condition(where, first, mean, covariance):
 @called
 def _log_root_coupled(theta, message):
     n = np.int64(theta[0])
-    known = np.flatnonzero(message[:n] > 0.0)
-    count = known.size
+    known = np.empty(n, np.int64)
+    count = _add_known(message, n, known, 0)
     if theta[1] == 0.0 or count == 0:
         return 0.0
     total, gap = np.empty((count, count)), np.empty((count, 1))
+    largest, widest = -np.inf, 0.0
     for i in range(count):
         gap[i, 0] = message[n + known[i]] - theta[3 + known[i]]
+        widest = max(widest, abs(gap[i, 0]))
         for j in range(count):
             at = known[i] * n + known[j]
             total[i, j] = message[2 * n + at] + theta[2] * theta[3 + n + at]
-    if not total.max() > 0.0:
-        return np.inf if not np.abs(gap).max() > 0.0 else -np.inf
+            largest = max(largest, total[i, j])
+    if not largest > 0.0:
+        return np.inf if not widest > 0.0 else -np.inf
     _factor(total)
     _divide(total, gap)
     value = -0.5 * count * _LOG_2_PI
