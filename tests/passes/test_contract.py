@@ -92,6 +92,7 @@ def test_sums_maxima_and_probabilities_over_hierarchies(hierarchies):
     oracle = oracle_of(hierarchies)
     Z, M = hierarchies.inside(), hierarchies.maximum()
     mu = hierarchies.outside(Z).mu
+    assert not any(table.flags.writeable for table in (Z, M, mu))
     assert Z[hierarchies.root] == pytest.approx(oracle.log_z, rel=1e-12)
     assert M[hierarchies.root] == pytest.approx(oracle.log_potentials.max(), rel=1e-12)
     for number, size in enumerate(hierarchies.sizes):
@@ -229,6 +230,7 @@ def test_sums_maxima_and_probabilities_over_partitions(kind, partitions):
     oracle = partition_oracle(kind)
     Z = partitions.inside()
     mu = partitions.cluster_probabilities(Z)
+    assert not any(table.flags.writeable for table in (Z, partitions.maximum(), mu))
     assert partitions.log_partition(Z) == pytest.approx(oracle.log_z, rel=1e-12)
     assert partitions.count() == len(oracle.partitions)
     assert partitions.memory_needed > 0

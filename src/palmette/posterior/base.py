@@ -9,7 +9,6 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.drawing.cards import card, named
@@ -160,7 +159,7 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
 
     @cached
     def _inside(self) -> Floats:
-        Z = read_only(self.passes.inside())
+        Z = self.passes.inside()
         if not (np.inf > Z).all():
             raise ValueError(
                 f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
@@ -169,7 +168,7 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
 
     @cached
     def _maximum(self) -> Floats:
-        return read_only(self.passes.maximum())
+        return self.passes.maximum()
 
     @property
     def _possible(self) -> Floats:

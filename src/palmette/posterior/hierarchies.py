@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
@@ -198,8 +197,7 @@ class HierarchyPosterior(
 
     @cached
     def _occurrence(self) -> Outside:
-        found = self.passes.outside(self._possible)
-        return found._replace(mu=read_only(found.mu))
+        return self.passes.outside(self._possible)
 
     @cached
     def _outside(self) -> Floats:

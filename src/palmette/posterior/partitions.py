@@ -117,7 +117,7 @@ class PartitionPosterior(
 
     @cached
     def _outside(self) -> Floats:
-        return read_only(self.passes.cluster_probabilities(self._possible))
+        return self.passes.cluster_probabilities(self._possible)
 
     @cached
     def _n_clusters_probabilities(self) -> Floats:

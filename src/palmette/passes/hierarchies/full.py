@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks, Words
 from palmette.models.full_tables import Potentials, Separable, separable_potentials
 from palmette.models.split_model import HierarchyModel
@@ -114,19 +115,19 @@ class FullHierarchyPasses(HierarchyPasses):
 
     def inside(self) -> Floats:
         """log Z of every cluster; −inf where no hierarchy is possible."""
-        return self._both[0] if self.n <= SERIAL else self._passes.inside()
+        return read_only(self._both[0] if self.n <= SERIAL else self._passes.inside())
 
     def maximum(self) -> Floats:
         """log M of every cluster: the largest log potential of a hierarchy over it."""
-        return self._both[1] if self.n <= SERIAL else self._passes.maximum()
+        return read_only(self._both[1] if self.n <= SERIAL else self._passes.maximum())
 
     def outside(self, Z: Floats) -> Outside:
         """μ, the probability that each cluster occurs; with the entropy for a separable model, where digits suffice."""
         self._require_tables(4)
         if self._is_general:
-            return Outside(self._general.outside(Z))
+            return Outside(read_only(self._general.outside(Z)))
         found = self._separable.outside(Z)
-        return Outside(found.mu, found.entropy)
+        return Outside(read_only(found.mu), found.entropy)
 
     def parent_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""
@@ -160,7 +161,8 @@ class FullHierarchyPasses(HierarchyPasses):
 
     def with_sums(self, u: Floats) -> FullHierarchyPasses:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
-        potentials = separable_potentials(np.zeros_like(u), u, np.ones(self.n + 1))
+        tables = np.zeros_like(u), u.copy(), np.ones(self.n + 1)  # of the types that models have, for the same kernels
+        potentials = separable_potentials(*tables)
         return FullHierarchyPasses(self.model, self._conditions, potentials=potentials, **self._options)
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks
 from palmette.clusters import lowest_first
 from palmette.defaults import DEFAULTS
@@ -82,14 +83,14 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         Z = self._leaves()
         for block in self._upward("summing hierarchies"):
             kernels.inside(*block, Z)
-        return Z
+        return read_only(Z)
 
     def maximum(self) -> Floats:
         """log M of every cluster: the largest log potential of a hierarchy over it."""
         M = self._leaves()
         for block in self._upward("finding the best hierarchy"):
             kernels.maximum(*block, M)
-        return M
+        return read_only(M)
 
     def outside(self, Z: Floats) -> Outside:
         """μ, the probability that each cluster occurs, and the entropy, which would ask the model once more."""
@@ -100,7 +101,7 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         for block in self._downward("cluster probabilities", mu):
             kernels.send_down(*block, Z, mu, mu)
             entropy += _entropy(block, Z, mu)
-        return Outside(np.minimum(mu, 1.0, out=mu), entropy)  # rounding may leave a sum a little above 1
+        return Outside(read_only(np.minimum(mu, 1.0, out=mu)), entropy)  # rounding may leave a sum a little above 1
 
     def parent_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""

@@ -30,8 +30,8 @@ class HierarchyPasses(Protocol):
     """A model on a trellis: sums, maxima, probabilities and draws over the hierarchies that meet the conditions.
 
     Clusters go by numbers, and a table has one entry for each. Z and M are tables of logarithms, as `inside` and
-    `maximum` return them, μ one of probabilities, from `outside`. Passes keep nothing that a posterior would have to
-    forget: whoever asks holds the tables.
+    `maximum` return them, μ one of probabilities, from `outside`. All three are read-only, as answers are and as every
+    kernel is compiled for. Passes keep nothing that a posterior would have to forget: whoever asks holds the tables.
     """
 
     model: HierarchyModel

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints, Words
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -97,13 +98,13 @@ class SparseHierarchyPasses(HierarchyPasses):
         """(m,): log Z of every cluster; −inf where no hierarchy is possible."""
         Z = np.empty(self.trellis.n_clusters)
         kernels.inside(*self._splits, self.log_psi, Z)
-        return Z
+        return read_only(Z)
 
     def maximum(self) -> Floats:
         """(m,): log M of every cluster: the largest log potential of a hierarchy over it."""
         M = np.empty(self.trellis.n_clusters)
         kernels.maximum(*self._splits, self.log_psi, M)
-        return M
+        return read_only(M)
 
     def best_rows(self, M: Floats) -> Ints:
         """(n − 1,): the splits of the trellis that the best hierarchy is made of, given `maximum`."""
@@ -117,7 +118,7 @@ class SparseHierarchyPasses(HierarchyPasses):
         """(m,) that each cluster occurs, and (n_splits,) of each split given its parent."""
         mu, share = np.empty(self.trellis.n_clusters), np.empty(self.trellis.n_splits)
         kernels.outside(*self._splits, self.log_psi, Z, mu, share)
-        return mu, share
+        return read_only(mu), share
 
     def count(self) -> int:
         """The number of hierarchies of non-zero potential, exactly."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks
 from palmette.models.cluster_model import PartitionModel
 from palmette.passes.partitions.conditions import PartitionConditions
@@ -48,7 +49,7 @@ class CountedPartitionPasses(FullPartitionPasses):
         with self.clusters.workers(title, self.k * 0.5 * 3.0 ** (self.n - 1)) as workers:
             for j in range(1, self.k):
                 self.sum_layer(workers, j, Z[j - 1], Z[j])
-        return Z
+        return read_only(Z)
 
     def maximum(self) -> Floats:
         """(k, 2^(n−1)): log M_j of every set without the last leaf."""
@@ -58,7 +59,7 @@ class CountedPartitionPasses(FullPartitionPasses):
                 self.segments.max_first(M[j - 1], M[j])
                 if M.shape[1] > self.segments.n_first:
                     self.segments.max_range(workers, M[j - 1], M[j], self.segments.n_first)
-        return M
+        return read_only(M)
 
     def _no_cluster(self) -> Floats:
         V = np.full((self.k, 1 << (self.n - 1)), -np.inf)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks, Words
 from palmette.clusters import cluster_members
 from palmette.labels import align_labels
@@ -108,7 +109,7 @@ class FullPartitionPasses(PartitionPasses):
             while first < len(Z):  # sets with the same highest leaf need only sets with a lower one
                 self.segments.sum_range(workers, Z[:first], Z[: 2 * first], first)
                 first *= 2
-        return Z
+        return read_only(Z)
 
     def maximum(self) -> Floats:
         """(2^(n−1),): log M of every set without the last leaf: all that can be left."""
@@ -119,7 +120,7 @@ class FullPartitionPasses(PartitionPasses):
             while first < len(M):
                 self.segments.max_range(workers, M[:first], M[: 2 * first], first)
                 first *= 2
-        return M
+        return read_only(M)
 
     def sum_layer(self, workers: Workers, n_clusters: int, before: Floats, out: Floats) -> None:
         """out[S] = log Z_j(S), the sum over partitions into j = n_clusters clusters, from Z_{j−1} in `before`.
@@ -162,7 +163,7 @@ class FullPartitionPasses(PartitionPasses):
         out = self.log_psi + rest[::-1]  # X ∖ C is the mirror image of C
         out -= log_partition
         np.exp(out, out=out)
-        return np.minimum(out, 1.0, out=out)
+        return read_only(np.minimum(out, 1.0, out=out))
 
     def together_table(self, mu: Floats) -> Floats:
         """(2^n,): Σ μ(C) over C ⊇ G, the probability that G is together, for every group G; n additions each."""

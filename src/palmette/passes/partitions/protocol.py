@@ -27,8 +27,8 @@ class PartitionPasses(Protocol):
 
     Clusters go by numbers. A partition is a path of *choices* of a cluster in a *state*, which is what is left. Z and M
     are tables of logarithms over states, as `inside` and `maximum` return them, μ is one of probabilities over
-    clusters, from `cluster_probabilities`. Passes keep nothing that a posterior would have to forget: whoever asks
-    holds the tables.
+    clusters, from `cluster_probabilities`. All three are read-only, as answers are and as every kernel is compiled for.
+    Passes keep nothing that a posterior would have to forget: whoever asks holds the tables.
     """
 
     model: PartitionModel

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
@@ -90,13 +91,13 @@ class SparsePartitionPasses(PartitionPasses):
         """(n_states,): log Z of what is left; −inf where it has no partition."""
         Z = np.empty(self.end + 1)
         kernels.inside(*self._paths, self.log_psi, Z)
-        return Z
+        return read_only(Z)
 
     def maximum(self) -> Floats:
         """(n_states,): log M of what is left."""
         M = np.empty(self.end + 1)
         kernels.maximum(*self._paths, self.log_psi, M)
-        return M
+        return read_only(M)
 
     def log_partition(self, Z: Floats) -> float:
         """log Z of all leaves, given `inside`."""
@@ -110,7 +111,7 @@ class SparsePartitionPasses(PartitionPasses):
         """(m,): the probability that each cluster occurs."""
         reach, mu = np.empty(self.end + 1), np.empty(len(self.sizes))
         kernels.visits(*self._paths, self.log_psi, Z, reach, mu)
-        return mu
+        return read_only(mu)
 
     def together_table(self, mu: Floats) -> Floats:
         """(m,): μ itself."""
