@@ -17,24 +17,15 @@ from palmette.models import Correlation, Dasgupta, Ginkgo, SplitModel, SumOfSqua
 from palmette.models.bounds import dasgupta_bound, unbounded
 from palmette.models.ginkgo import _Literal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
-
-bound = None  # put in by `specialise`
-
-
-def _evaluate(theta, n, offsets, members, additive, pairwise, out):
-    for c in range(out.size):
-        out[c] = bound(theta, n, members[offsets[c] : offsets[c + 1]], additive, pairwise)
+from palmette.search.a_star_opening import _bounded
 
 
 def upper_bounds(model, clusters):
     """(m,): U(C) of m clusters of three leaves or more, given by their leaves; +inf if the model has no bound."""
     listed = [np.asarray(cluster, dtype=np.int64) for cluster in clusters]
-    offsets = np.cumsum([0, *map(len, listed)])
-    members = np.concatenate([np.empty(0, np.int64), *listed])
-    out = np.empty(len(listed))
-    evaluate = specialise(_evaluate, bound=model.bound or unbounded)
-    evaluate(model.theta, model.n_leaves, offsets, members, model.additive, model.pairwise, out)
-    return out
+    bounded = specialise(_bounded, bound=model.bound or unbounded)  # which A* has on disk
+    data = (model.additive, model.pairwise)
+    return np.array([bounded(model.theta, model.n_leaves, cluster, len(cluster), *data) for cluster in listed])
 
 
 def symmetric(entries, n):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import types
@@ -128,10 +129,10 @@ def assert_proved(found, model):
 
 @pytest.mark.parametrize("kind", kinds(*MODELS))
 def test_the_best_hierarchy_is_that_of_the_full_trellis(kind, monkeypatch):
-    for seed in range(200):
-        if seed == (0 if kind == "user's" else 50):
+    for seed in range(112):
+        if seed == (0 if kind == "user's" else 28):
             start_from_caterpillar(monkeypatch)
-        if seed == 150:
+        if seed == 84:
             start_small(monkeypatch)
         model = MODELS[kind](np.random.default_rng(seed), 2 + seed % 7)
         assert_proved(a_star(model), model)
@@ -242,12 +243,17 @@ def test_a_model_without_a_bound_proves_nothing_without_time():
     assert found.bound == found.gap == np.inf
 
 
+@functools.cache
+def best_of_twelve_leaves(kind):
+    return best_log_potential(MODELS[kind](np.random.default_rng(6), 12))
+
+
 @pytest.mark.parametrize("kind", ["dasgupta, any sign", "split function"])
 @pytest.mark.parametrize("max_memory", [1, 300_000, 1_000_000])
 def test_whenever_memory_runs_out_the_bound_holds(kind, max_memory, monkeypatch):
     start_from_caterpillar(monkeypatch)
     model = MODELS[kind](np.random.default_rng(6), 12)
-    found, best = a_star(model, max_memory=max_memory), best_log_potential(model)
+    found, best = a_star(model, max_memory=max_memory), best_of_twelve_leaves(kind)
     assert model.log_potential(found.hierarchy) == found.log_potential <= best + 1e-9
     assert found.bound >= best
     assert found.gap > 0.0 or max_memory == 1_000_000
