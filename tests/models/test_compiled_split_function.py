@@ -107,8 +107,9 @@ def test_every_answer_is_that_of_the_table(n, seed, forbidden):
         np.testing.assert_allclose(one.cluster_probability_array(), two.cluster_probability_array(), atol=1e-12)
 
 
+# From masks, a few leaves are above; what is compiled for many is the same around another function.
 @pytest.mark.parametrize(
-    ("n", "sees"), [(13, "masks"), (13, "members"), pytest.param(14, "masks", marks=pytest.mark.slow)]
+    ("n", "sees"), [(13, "members"), *(pytest.param(n, "masks", marks=pytest.mark.slow) for n in (13, 14))]
 )
 def test_tables_of_many_leaves_are_those_of_the_table(n, sees):
     w = weights(n)
@@ -144,9 +145,9 @@ SEARCHES = {
 }
 
 
-# What takes long to compile is done below for a function of members.
+# What takes long to compile is done below for a function of members, or in tests/search for a user's model.
 @pytest.mark.parametrize(
-    "what", [pytest.param(name, marks=pytest.mark.slow if name == "refine" else []) for name in SEARCHES]
+    "what", [pytest.param(name, marks=pytest.mark.slow if name in ("refine", "a_star") else []) for name in SEARCHES]
 )
 def test_searches_take_a_function_of_masks(what):
     compiled, black_box = both(7)

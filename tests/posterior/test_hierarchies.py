@@ -18,12 +18,18 @@ from palmette.models import Dasgupta, Uniform
 from palmette.passes.hierarchies import full
 
 
-@pytest.fixture(params=["serial", "by level"], autouse=True)
+@pytest.fixture(params=["serial", pytest.param("by level", marks=pytest.mark.slow)], autouse=True)
 def path(request, monkeypatch):
-    """Small problems take one serial kernel, large ones go level by level; here small ones go both ways."""
+    """Small problems take one serial kernel, large ones go level by level; here small ones go both ways.
+
+    The two are different kernels for log Z and log M. All else is read from these, by the same kernels.
+    """
     if request.param == "by level":
         monkeypatch.setattr(full, "SERIAL", 0)
     return request.param
+
+
+both_ways = pytest.mark.parametrize("path", ["serial", "by level"], indirect=True)
 
 
 def possible(case: Case) -> tuple[HierarchyPosterior, Oracle]:
@@ -42,6 +48,7 @@ def as_hierarchy(splits, labels) -> Hierarchy:
     return Hierarchy.from_splits([(members(left), members(right)) for left, right in splits], labels)
 
 
+@both_ways
 @given(case=cases(max_leaves=6))
 def test_log_partition_and_count_match_enumeration(case):
     post = HierarchyPosterior(case.model)
@@ -49,6 +56,7 @@ def test_log_partition_and_count_match_enumeration(case):
     assert post.count == case.oracle.count
 
 
+@both_ways
 @given(case=cases(max_leaves=6))
 def test_map_reaches_the_largest_log_potential(case):
     post, oracle = possible(case)
@@ -57,6 +65,7 @@ def test_map_reaches_the_largest_log_potential(case):
     assert post.log_potential(best) == pytest.approx(oracle.log_potentials.max(), rel=1e-12, abs=1e-10)
 
 
+@both_ways
 @given(case=cases())
 def test_all_cluster_probabilities_match_enumeration(case):
     post, oracle = possible(case)
@@ -98,9 +107,11 @@ def test_entropy_matches_enumeration(case):
     assert post.entropy == pytest.approx(oracle.entropy, abs=max(1e-9, 100 * case.tolerance))
 
 
+# A kernel for every two kinds of models: of separable ones and tables in every run, of all at times.
+@pytest.mark.parametrize("kinds", ["dcf", pytest.param("udcskhgft", marks=pytest.mark.slow)])
 @given(n=st.integers(1, 5), data=st.data())
-def test_kl_matches_enumeration(n, data):
-    case, other_case = data.draw(cases(n=n)), data.draw(cases(n=n))
+def test_kl_matches_enumeration(kinds, n, data):
+    case, other_case = (data.draw(cases(n=n, kinds=kinds)) for _ in range(2))
     post, oracle = possible(case)
     other, other_oracle = possible(other_case)
     tolerance = 1e-9 + 1e-13 * (case.scale + other_case.scale)
@@ -160,6 +171,7 @@ def test_the_likeliest_splits_are_the_first_of_all_splits(case, most):
         assert list(post.split_probabilities(range(oracle.n), most=most)) == list(every[:most])
 
 
+@both_ways
 @given(case=cases(), k=st.integers(1, 120))
 def test_k_best_matches_the_sorted_enumeration(case, k):
     post, oracle = possible(case)
@@ -184,6 +196,7 @@ def test_rank_and_credible_level_match_enumeration(case, data):
     assert level.value == pytest.approx(oracle.p[better].sum(), abs=1e-8)
 
 
+@both_ways
 @settings(max_examples=40)
 @given(case=cases(max_leaves=4), data=st.data())
 def test_conditioning_matches_enumeration_of_what_is_left(case, data):
@@ -206,6 +219,7 @@ def test_conditioning_matches_enumeration_of_what_is_left(case, data):
         assert all(clusters_of(as_splits(conditioned.map()), oracle.n) >= {m} for m in require)
 
 
+@both_ways
 @settings(max_examples=40)
 @given(case=cases(max_leaves=5))
 def test_centroid_has_the_most_expected_correct_clusters(case):
@@ -279,6 +293,7 @@ def _named(nested):
     return str(nested) if isinstance(nested, int) else tuple(_named(part) for part in nested)
 
 
+@both_ways
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_smallest_problems_answer_everything(n):
     post = HierarchyPosterior(Uniform(n))
@@ -321,6 +336,7 @@ def test_a_hierarchy_is_aligned_by_label_and_strangers_are_refused():
         post.log_prob(Hierarchy.from_newick("((a,b),d);"))
 
 
+@both_ways
 def test_impossible_data_say_so():
     post = HierarchyPosterior(pal.models.SplitFunction(3, lambda left, right: np.full(len(left), -np.inf)))
     assert post.log_partition == -np.inf
@@ -404,6 +420,7 @@ def test_rank_and_credible_level_beyond_the_limit_are_bound_and_estimate():
     assert abs(rough.value - exact.value) < 4 * rough.standard_error
 
 
+@both_ways
 @pytest.mark.parametrize("kind", ["dasgupta", "correlation", "sum_of_squares"])
 def test_seven_leaves_match_enumeration(kind):
     rng = np.random.default_rng(7)

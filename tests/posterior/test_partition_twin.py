@@ -129,8 +129,13 @@ def test_thirteen_leaves_match_the_twin(name):
     assert post.entropy == pytest.approx(slow.entropy, abs=1e-9 + 1e-12 * scale)
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("name", ["moderate", "extreme"])
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        pytest.param(name, condition, marks=[] if name == "moderate" or condition == "all" else pytest.mark.slow)
+        for name, condition in itertools.product(["moderate", "extreme"], CONDITIONS)
+    ],
+)
 def test_conditions_on_thirteen_leaves_match_the_twin(name, condition):
     check(posterior(name, condition), twin(name, condition))
 
