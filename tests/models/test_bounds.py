@@ -94,7 +94,7 @@ def test_no_hierarchy_over_any_cluster_exceeds_the_bound(kind):
         assert violations(MODELS[kind](rng, 3 + seed % 6)) == []
 
 
-@given(cases(max_leaves=5, kinds="udcsg"))
+@given(cases(max_leaves=5, kinds="udcsgl"))
 @settings(max_examples=60)
 def test_no_hierarchy_of_awkward_models_exceeds_the_bound(case):
     assert violations(case.model) == []

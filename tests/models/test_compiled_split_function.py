@@ -147,7 +147,11 @@ SEARCHES = {
 
 # What takes long to compile is done below for a function of members, or in tests/search for a user's model.
 @pytest.mark.parametrize(
-    "what", [pytest.param(name, marks=pytest.mark.slow if name in ("refine", "a_star") else []) for name in SEARCHES]
+    "what",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("greedy", "beam", "a_star", "refine") else [])
+        for name in SEARCHES
+    ],
 )
 def test_searches_take_a_function_of_masks(what):
     compiled, black_box = both(7)

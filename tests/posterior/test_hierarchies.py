@@ -107,6 +107,18 @@ def test_entropy_matches_enumeration(case):
     assert post.entropy == pytest.approx(oracle.entropy, abs=max(1e-9, 100 * case.tolerance))
 
 
+@pytest.mark.slow
+@given(case=cases(kinds="l"))
+def test_other_likelihoods_of_jets_match_enumeration(case):
+    post, oracle = possible(case)
+    assert post.log_partition == pytest.approx(oracle.log_z, rel=1e-12, abs=1e-10)
+    assert post.count == oracle.count
+    assert post.entropy == pytest.approx(oracle.entropy, abs=max(1e-9, 100 * case.tolerance))
+    assert post.log_potential(post.map()) == pytest.approx(oracle.log_potentials.max(), rel=1e-12, abs=1e-10)
+    expected = [0.0] + [oracle.cluster_probability(mask) for mask in range(1, 1 << oracle.n)]
+    np.testing.assert_allclose(post.cluster_probability_array(), expected, atol=max(1e-10, 10 * case.tolerance))
+
+
 # A kernel for every two kinds of models: of separable ones and tables in every run, of all at times.
 @pytest.mark.parametrize("kinds", ["dcf", pytest.param("udcskhgft", marks=pytest.mark.slow)])
 @given(n=st.integers(1, 5), data=st.data())

@@ -74,9 +74,9 @@ MODELS = {
     "own": own,
     "own that forbids": lambda n, seed: own(n, seed, 0.2),
 }
-# Kernels of all models are one template. These are in every run: features of points, a model that forbids some splits
-# by nature, one that is no kernel, and a user's.
-TELLING = {"sum of squares", "ordered jets", "function that forbids", "own that forbids"}
+# Kernels of all models are one template. These are in every run: features of points, a model that is no kernel, and a
+# user's; the last two forbid some splits.
+TELLING = {"sum of squares", "function that forbids", "own that forbids"}
 every_model = pytest.mark.parametrize(
     "make",
     [pytest.param(make, id=name, marks=[] if name in TELLING else pytest.mark.slow) for name, make in MODELS.items()],
