@@ -119,7 +119,8 @@ def test_other_likelihoods_of_jets_match_enumeration(case):
     np.testing.assert_allclose(post.cluster_probability_array(), expected, atol=max(1e-10, 10 * case.tolerance))
 
 
-# A kernel for every two kinds of models: of separable ones and tables in every run, of all at times.
+# A kernel for every two kinds of models, the same both ways: separable ones and tables in every run, all at times.
+@pytest.mark.parametrize("path", ["serial"], indirect=True)
 @pytest.mark.parametrize("kinds", ["dcf", pytest.param("udcskhgft", marks=pytest.mark.slow)])
 @given(n=st.integers(1, 5), data=st.data())
 def test_kl_matches_enumeration(kinds, n, data):
