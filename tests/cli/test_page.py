@@ -37,7 +37,7 @@ def test_the_page_names_every_entry_of_the_results(run):
     schema = page[page.index("## For programs") :]
     worlds = ("worlds.csv", "--class", "kind", "--draws", "1")
     commands = [
-        ("hierarchies", *worlds, "--exact-leaves", "5", "--beyond", "sparse", "--coverage"),
+        ("hierarchies", *worlds, "--model", "sum-of-squares", "--exact-leaves", "5", "--beyond", "sparse", "--coverage"),
         ("hierarchies", *worlds, "--exact-leaves", "5", "--sweeps", "20"),
         ("partitions", *worlds, "--model", "dirichlet-process"),
         ("partitions", *worlds, "--exact-leaves", "5", "--sweeps", "20"),

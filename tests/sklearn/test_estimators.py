@@ -460,6 +460,7 @@ def test_one_row_and_two(kind, n):
 
 
 @pytest.mark.parametrize("kind", ALL)
+@pytest.mark.usefixtures("few_sweeps")
 def test_the_same_state_gives_the_same_result_and_pickles_keep_it(kind):
     options = {"random_state": 5} if "random_state" in kind().get_params() else {}
     one, two = (kind(n_clusters=3, **options).fit(MANY) for _ in range(2))
