@@ -45,11 +45,18 @@ def spread(seed, sizes):
     return [(w + w.T) / 2 for w in (rng.random((n, n)) for n in sizes)]
 
 
-same_kind = st.sampled_from("udcst").flatmap(lambda kind: st.lists(cases(5, kind), min_size=1, max_size=6))
+KINDS = ["udst", pytest.param("c", marks=pytest.mark.slow)]
 
 
-@given(same_kind)
-def test_every_problem_matches_enumeration(problems):
+def problems_of(data, kinds):
+    kind = data.draw(st.sampled_from(kinds))
+    return data.draw(st.lists(cases(5, kind), min_size=1, max_size=6))
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@given(data=st.data())
+def test_every_problem_matches_enumeration(kinds, data):
+    problems = problems_of(data, kinds)
     result = batch.infer([case.model for case in problems], threads=1)
     assert result.n_leaves.tolist() == [case.model.n_leaves for case in problems]
     for i, (model, oracle) in enumerate(problems):
@@ -127,7 +134,7 @@ def test_jets_match_the_golden_numbers(likelihood):
         assert result.map(i) == Hierarchy.from_nested(known.map_tree)
 
 
-@pytest.mark.parametrize("model_type", [Dasgupta, Correlation])
+@pytest.mark.parametrize("model_type", [Dasgupta, pytest.param(Correlation, marks=pytest.mark.slow)])
 def test_beyond_one_block_of_clusters_a_batch_agrees_with_the_posterior(model_type):
     models = [model_type(w - 0.5, beta=0.3) for w in spread(3, [12, 11])]
     result = batch.infer(models)
@@ -272,8 +279,10 @@ def test_draws_follow_the_posterior():
         np.testing.assert_allclose(result.drawn_log_probs[i, :50], [posterior.log_prob(h) for h in draws[:50]])
 
 
-@given(same_kind)
-def test_every_draw_is_possible_and_knows_its_probability(problems):
+@pytest.mark.parametrize("kinds", KINDS)
+@given(data=st.data())
+def test_every_draw_is_possible_and_knows_its_probability(kinds, data):
+    problems = problems_of(data, kinds)
     result = batch.infer([case.model for case in problems], n_draws=3, seed=1, threads=1)
     for i, (model, oracle) in enumerate(problems):
         if oracle.log_z == -np.inf:

@@ -13,13 +13,12 @@ from palmette.jets import Jets, infer
 from palmette.models import Ginkgo, Uniform
 from palmette.sampling.anywhere import any_hierarchy
 
-same_kind = st.sampled_from("dc").flatmap(lambda kind: st.lists(cases(6, kind), min_size=1, max_size=5))
 
-
-@given(same_kind, st.integers(0, 2**32 - 1))
-@settings(max_examples=40)
-def test_they_are_those_of_each_hierarchy_alone(problems, seed):
-    models = [case.model for case in problems]
+@pytest.mark.parametrize("kind", ["d", pytest.param("c", marks=pytest.mark.slow)])
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_they_are_those_of_each_hierarchy_alone(kind, data, seed):
+    models = [case.model for case in data.draw(st.lists(cases(6, kind), min_size=1, max_size=5))]
     rng = np.random.default_rng(seed)
     hierarchies = [any_hierarchy(model.n_leaves, model.labels, rng) for model in models]
     found = batch.log_potentials(models, np.concatenate([h.children for h in hierarchies]))

@@ -184,7 +184,7 @@ def test_processes_of_our_own(tmp_path):
 
 
 def test_a_worker_that_dies_in_our_own_pool_changes_nothing(tmp_path, marker):
-    assert_whole(batch.run(die_once, CHUNKS, tmp_path / "run", engine=2))
+    assert_whole(batch.run(die_once, CHUNKS, tmp_path / "run", engine=1))
     assert marker.exists()
 
 

@@ -12,11 +12,18 @@ from palmette import HierarchyPosterior, TrellisTooLarge, batch
 from palmette.batch import sums
 from palmette.models import Dasgupta, Ginkgo, Uniform
 
-same_kind = st.sampled_from("udcst").flatmap(lambda kind: st.lists(cases(5, kind), min_size=1, max_size=6))
+KINDS = ["udst", pytest.param("c", marks=pytest.mark.slow)]
 
 
-@given(same_kind)
-def test_every_sum_is_that_of_enumeration_and_of_infer(problems):
+def problems_of(data, kinds):
+    kind = data.draw(st.sampled_from(kinds))
+    return data.draw(st.lists(cases(5, kind), min_size=1, max_size=6))
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@given(data=st.data())
+def test_every_sum_is_that_of_enumeration_and_of_infer(kinds, data):
+    problems = problems_of(data, kinds)
     models = [case.model for case in problems]
     found = batch.log_partitions(models, threads=1)
     for value, case in zip(found, problems, strict=True):

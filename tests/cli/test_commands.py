@@ -344,7 +344,7 @@ def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monk
     code, out, _ = run(*words, 400)
     assert code == 0
     assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
-    sparse, full = as_json(*words, 1600), as_json(*sums, "--exact-leaves", 12)
+    sparse, full = as_json(*words, 800), as_json(*sums, "--exact-leaves", 12)
     missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
     assert missed["kind"] == "estimate"
     assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
@@ -413,10 +413,10 @@ def test_many_leaves_in_partitions(model, run, as_json, folder):
 def test_sampled_partitions_are_near_the_exact_ones_in_every_form(run, as_json, folder):
     words = ("partitions", *WORLDS, "--model", "dirichlet-process")
     files = ("--table", "t.csv", "--membership", "m.csv", "--plot", "p.png", "--report", "r.html")
-    sampled = (*words, "--exact-leaves", 8, "--sweeps", 600)
+    sampled = (*words, "--exact-leaves", 8, "--sweeps", 300)
     code, out, err = run(*sampled, *files)
     assert code == 0
-    assert "going on with Markov chains for 600 sweeps at most" in err
+    assert "going on with Markov chains for 300 sweeps at most" in err
     assert "The most probable partition that was drawn" in out
     found, exact = as_json(*sampled, "--draws", 2), as_json(*words)
     assert found["exact"] is False

@@ -36,8 +36,9 @@ def test_the_page_names_every_entry_of_the_results(run):
     page = PAGE.read_text(encoding="utf-8")
     schema = page[page.index("## For programs") :]
     worlds = ("worlds.csv", "--class", "kind", "--draws", "1")
+    sparse = ("--exact-leaves", "5", "--beyond", "sparse", "--coverage")
     commands = [
-        ("hierarchies", *worlds, "--exact-leaves", "5", "--beyond", "sparse", "--coverage"),
+        ("hierarchies", *worlds, "--model", "sum-of-squares", *sparse),
         ("hierarchies", *worlds, "--exact-leaves", "5", "--sweeps", "20"),
         ("partitions", *worlds, "--model", "dirichlet-process"),
         ("partitions", *worlds, "--exact-leaves", "5", "--sweeps", "20"),

@@ -126,6 +126,13 @@ def test_prediction_in_four_panels(load, small, tmp_path, capsys):
     assert text.count("minus post-post") == 6
 
 
+def test_paths_and_points(load, small, tmp_path, capsys):
+    _, files = call(load("figure1"), tmp_path / "out", small, capsys)
+    assert "figure1.png" in files
+    assert (tmp_path / "out" / "figure1.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
 def test_paths_and_points_as_a_command(small, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, str(FOLDER / "figure1.py"), "--out", str(out), "--settings", str(small)]

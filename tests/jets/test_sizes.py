@@ -33,7 +33,7 @@ def two(t, rate, cut=1.0):
     if t <= cut:
         return 0.0
     found = lambda a: density(a, t, rate) * below(cut, rest(t, a), rate)  # noqa: E731
-    return quad(found, 0.0, min(cut, TOP * t), points=[min(rest(t, cut), cut)], limit=200)[0]
+    return quad(found, 0.0, min(cut, TOP * t), points=[min(rest(t, cut), cut)], epsabs=1e-6, limit=200)[0]
 
 
 def three(t, rate, root_rate, cut=1.0):

@@ -52,8 +52,9 @@ def expected(
     `HierarchyPosterior.expected`: a `SplitModel` of your own makes any function of sums over clusters. A mean of 0/1
     functions is an expected number of such splits.
 
-    >>> from palmette.models import Dasgupta, Uniform
-    >>> expected([Uniform(3)], [Dasgupta([[0, 1, 1], [1, 0, 1], [1, 1, 0]])])  # one pair at 2 leaves, two at 3
+    >>> from palmette.models import Dasgupta
+    >>> cost = Dasgupta([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    >>> expected([cost.with_beta(0.0)], [cost])  # all hierarchies alike: one pair at 2 leaves, two at 3
     array([-8.])
     """
     batch, given = (each if isinstance(each, Problems) else Problems.of(each) for each in (problems, values))

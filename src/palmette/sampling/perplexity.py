@@ -41,7 +41,7 @@ def at_perplexity(
     >>> import numpy as np, palmette as pal
     >>> points = np.random.default_rng(0).normal(size=(8, 2))
     >>> exact = pal.temperature.at_perplexity(pal.models.SumOfSquares(points), 100).beta
-    >>> estimate = pal.sampling.at_perplexity(pal.models.SumOfSquares(points), 100, seconds=1).beta
+    >>> estimate = pal.sampling.at_perplexity(pal.models.SumOfSquares(points), 100, seconds=0.3).beta
     >>> bool(abs(np.log(estimate / exact)) < 0.3)
     True
     """

@@ -186,7 +186,7 @@ class SampledPosterior(Sampled[SplitModel]):
 
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as support."""
-        return hierarchy.with_support([float(self._probability(mask)) for mask in self._masks_of(hierarchy)])
+        return hierarchy.with_support([self._value(mask) for mask in self._masks_of(hierarchy)])
 
     def support_errors(self, hierarchy: Hierarchy) -> Floats:
         """(n_nodes,): the standard errors of `support`."""
@@ -363,14 +363,26 @@ class SampledPosterior(Sampled[SplitModel]):
         return np.asarray((self._seen.clusters == number).any(axis=2))
 
     def _probability(self, mask: int) -> Estimate:
-        if mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1:
+        if self._is_everywhere(mask):
             return Estimate(1.0, "exact")
+        if (number := self._find_smoothed(mask)) < 0:
+            return self._share_of(self._occurs(mask))
+        return Estimate(self._value(mask), "estimate", float(self._smoothed.standard_errors[number]))
+
+    def _value(self, mask: int) -> float:
+        # The value of `_probability` alone: the error of a share takes far longer.
+        if self._is_everywhere(mask):
+            return 1.0
+        number = self._find_smoothed(mask)
+        return float(self._occurs(mask).mean() if number < 0 else self._smoothed.values[number])
+
+    def _is_everywhere(self, mask: int) -> bool:
+        return mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1
+
+    def _find_smoothed(self, mask: int) -> int:
+        # The number of the cluster, −1 if it is too rare to be smoothed.
         number = self._seen.trellis.find_mask(mask)
-        if number >= 0 and self._share[number] >= _LEAST:
-            return Estimate(
-                float(self._smoothed.values[number]), "estimate", float(self._smoothed.standard_errors[number])
-            )
-        return self._share_of(self._occurs(mask))
+        return number if number >= 0 and self._share[number] >= _LEAST else -1
 
     def _masks_of(self, hierarchy: Hierarchy) -> list[int]:
         return cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
