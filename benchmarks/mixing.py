@@ -12,17 +12,18 @@ four chains on one core in turns of a tenth of a second, and write a state down 
 begins at the same hierarchy: the starts are those that `sample_hierarchies` would choose, cooled down from random
 hierarchies and far apart. The first quarter of a chain is not used. The time of the starts counts for neither.
 
-β is such that 12 leaves taken at random have a perplexity of 100, so the posterior is neither uniform nor frozen. What
-counts are clusters of probability 0.05 to 0.95 in a *reference*: palmette's single chains if their R̂ is below 1.05,
-else chains of several rungs, which run until theirs is. Effective samples of their indicators are over all chains, per
-second of processor time. A cluster that no chain of a sampler both enters and leaves counts for as many samples as
-there are chains, at most. If neither agree, clusters are those of all samplers in the mean, and no ratio is told.
+β is such that 12 leaves taken at random have a perplexity of 100, so the posterior is neither uniform nor frozen.
 
-As `search.posterior` does, single chains are used if their R̂ is below 1.5, and rungs else: the ratio is of what a user
-gets. The time of rungs includes their starts, the search for temperatures and all sweeps before they agree, which is
-to the advantage of Metropolis. PASS means that the worst cluster has five times as many effective samples as with
-Metropolis. What palmette reports are smoothed probabilities, beside it: as many effective samples as make p (1 − p) / n
-the variance of their mean, the time of smoothing every second state included.
+Then `search.posterior` is asked, for two minutes, and for two more if R̂ of its chains is not below 1.05 by then. It
+takes chains of several rungs where single ones are slow or frozen, and then its own rate stands for palmette, all of
+its time included: greedy, starts, single chains that came to nothing, refining, the search for temperatures, verdicts.
+
+What counts are clusters of probability 0.05 to 0.95 in what `search.posterior` says if its chains agree, else in single
+chains if these do, else in the mean of both samplers, and then no ratio is told. Effective samples of their indicators
+are over all chains, per second of processor time. A cluster that no chain of a sampler both enters and leaves counts
+for as many samples as there are chains, at most. PASS means that the worst cluster has five times as many effective
+samples as with Metropolis. What palmette reports are smoothed probabilities, beside it: as many effective samples as
+make p (1 − p) / n the variance of their mean, the time of smoothing every second state included.
 
 Last, the time until R̂ is below 1.05 for log φ and for every cluster of 0.02 to 0.98, as `sample_hierarchies` says
 itself, starts included: with single chains, and where these need more than two minutes with 16 rungs. PASS means:
@@ -54,6 +55,7 @@ from palmette.sampling.chains import Chains
 from palmette.sampling.diagnostics import effective_size, rank_effective_size, rank_r_hat, split_r_hat
 from palmette.sampling.single import SingleChains
 from palmette.sampling.tilings import smooth
+from palmette.threads import default_threads
 
 N_CHAINS = 4
 SIZES = (100, 200)
@@ -62,7 +64,7 @@ SAMPLE = 12  # leaves whose perplexity is set
 OPEN = 0.05  # clusters nearer to 0 or 1 are not looked at
 TURN = 0.1  # seconds
 BURNT = 0.25  # share of each chain that is not used
-RATIO, AGREED, FROZEN, IN_TIME = 5.0, 1.05, 1.5, 120.0
+RATIO, AGREED, IN_TIME = 5.0, 1.05, 120.0
 N_RUNGS = 16
 SMOOTHED = 2  # one of so many states
 PAGE = Path(__file__).parent.parent / "docs" / "sampling.md"
@@ -310,17 +312,26 @@ def problems(folder: Path | None, perplexity: float, seed: int) -> Iterator[Prob
 # What is measured.
 
 
-class Rungs(NamedTuple):
-    """What chains of several temperatures came to."""
+class Asked(NamedTuple):
+    """What a sampled posterior came to."""
 
     seconds: float  # of the processor over the number of threads
+    n_rungs: int
     r_hat: float
     clusters: np.ndarray  # those that are open, as numbers
     worst: float  # effective samples per second of one processor
     median: float
 
+    @property
+    def agrees(self) -> bool:
+        return self.r_hat < AGREED
 
-def measure(problem: Problem, seconds: float, threads: int, seed: int) -> list[str]:
+    def __str__(self) -> str:
+        rungs = f", {self.n_rungs} rungs" if self.n_rungs > 1 else ""
+        return f"{self.worst:.3g}{rungs}" if self.agrees else f"R̂ {self.r_hat:.2f}{rungs}"
+
+
+def measure(problem: Problem, seconds: float, seed: int) -> list[str]:
     """Both samplers on one problem, as a row of the table."""
     model = problem.model
     moves = HierarchyMoves(model)
@@ -329,32 +340,45 @@ def measure(problem: Problem, seconds: float, threads: int, seed: int) -> list[s
     theirs = Metropolis(moves, starts, model.n_leaves, seed)
     theirs.n_moves = equal_times(ours, theirs)
     records = compared([ours, theirs], seconds)
-    clusters, rungs = open_clusters(records[0]), None
-    own = figures(records[0], clusters)
-    if own.r_hat >= AGREED:
-        rungs = until_agreed(model, N_RUNGS, IN_TIME, threads)
-        clusters = rungs.clusters if rungs.r_hat < AGREED else open_clusters(*records)
+    single, asked = figures(records[0], open_clusters(records[0])), posterior_of(model, seed)
+    clusters = asked.clusters
+    if not asked.agrees:
+        clusters = open_clusters(*(records[:1] if single.r_hat < AGREED else records))
     found = [figures(record, clusters) for record in records]
     rates = smoothed_rates(model, records[0], clusters)
     print(f"\n{problem.title}: {len(clusters)} clusters of probability {OPEN} to {1 - OPEN}\n")
     header = ["", "moves/s", "worst cluster", "median cluster", "log φ", "largest R̂", "clusters never left"]
     rows = [cells(s.name, f) for s, f in zip((ours, theirs), found, strict=True)]
     rows.insert(1, ["smoothed", "", f"{rates.min():.3g}", f"{np.median(rates):.3g}", "", "", ""])
-    if rungs:
-        figure = [f"{rungs.worst:.3g}", f"{rungs.median:.3g}", "", f"{rungs.r_hat:.3f}", ""]
-        rows.append([f"{N_RUNGS} rungs, {rungs.seconds:.0f} s", "", *figure])
+    figure = [f"{asked.worst:.3g}", f"{asked.median:.3g}", "", f"{asked.r_hat:.3f}", ""]
+    rows.append([f"search.posterior, {asked.n_rungs} rungs, {asked.seconds:.0f} s", "", *figure])
     print("\n".join(_tables.lines_of(header, rows)))
-    best = rungs if rungs and own.r_hat >= FROZEN else found[0]
-    ratios = ["", ""]
-    if best.r_hat < AGREED or best is found[0]:
+    best, ratios = (asked if asked.n_rungs > 1 else found[0]), ["", ""]
+    if best.r_hat < AGREED:
         ratio, middle = best.worst / found[1].worst, best.median / found[1].median
         ratios = [f"{ratio:.3g}", f"{middle:.3g}"]
         verdict(ratio >= RATIO, f"{problem.title}: {ratio:.1f} times the effective samples of the worst cluster")
     else:
         verdict(False, f"{problem.title}: no chains agree, R̂ {best.r_hat:.3g}")
-    with_rungs = "" if rungs is None else (f"{rungs.worst:.3g}" if rungs.r_hat < AGREED else f"R̂ {rungs.r_hat:.2f}")
-    ends = [f"{found[0].worst:.3g}", f"{rates.min():.3g}", with_rungs, f"{found[1].worst:.3g}", *ratios]
+    ends = [f"{found[0].worst:.3g}", f"{rates.min():.3g}", str(asked), f"{found[1].worst:.3g}", *ratios]
     return [*problem.cells, *ends, f"{found[0].r_hat:.2f}", f"{found[1].r_hat:.2f}"]
+
+
+def posterior_of(model: Any, seed: int) -> Asked:
+    """What whoever asks `search.posterior` gets in two minutes, or in four if chains do not agree after two."""
+    begin = time.process_time()
+    post = pal.search.posterior(model, seconds=IN_TIME, rng=seed, progress=False)
+    if post.verdict.r_hat >= AGREED:
+        post = post.resume(seconds=IN_TIME)
+    return asked_of(post, time.process_time() - begin, default_threads())
+
+
+def asked_of(post: Any, used: float, threads: int) -> Asked:
+    rows = [row for row in post.cluster_diagnostics() if OPEN < row.probability < 1.0 - OPEN]
+    rates = np.array([row.effective_size for row in rows] or [np.inf]) / used
+    clusters = keys_of([frozenset(row.members) for row in rows], post.labels)
+    rungs, r_hat = post._run.arguments["n_rungs"], post.verdict.r_hat
+    return Asked(used / threads, rungs, r_hat, clusters, float(rates.min()), float(np.median(rates)))
 
 
 def cells(name: str, found: Figures) -> list[str]:
@@ -379,17 +403,21 @@ def agreement(problem: Problem, seconds: float, threads: int) -> list[str]:
     said: list[str] = []
     for n_rungs in (1, N_RUNGS):
         found = until_agreed(problem.model, n_rungs, seconds, threads)
-        agreed = found.r_hat < AGREED
-        said.append(f"{found.seconds:.0f} s" if agreed else f"R̂ {found.r_hat:.2f} after {found.seconds:.0f} s")
-        if agreed:
+        said.append(f"{found.seconds:.0f} s" if found.agrees else f"R̂ {found.r_hat:.2f} after {found.seconds:.0f} s")
+        if found.agrees:
             break
     how = "single chains" if len(said) == 1 else f"{N_RUNGS} rungs"
     words = f"{problem.title}: {', '.join(said)}, {how}, {found.worst:.3g} of the worst cluster a second"
-    verdict(agreed and found.seconds <= IN_TIME, words)
-    return [*problem.cells, *said, *[""] * (2 - len(said)), f"{found.worst:.3g}" if len(said) == 2 and agreed else ""]
+    verdict(found.agrees and found.seconds <= IN_TIME, words)
+    return [
+        *problem.cells,
+        *said,
+        *[""] * (2 - len(said)),
+        f"{found.worst:.3g}" if len(said) == 2 and found.agrees else "",
+    ]
 
 
-def until_agreed(model: Any, n_rungs: int, seconds: float, threads: int) -> Rungs:
+def until_agreed(model: Any, n_rungs: int, seconds: float, threads: int) -> Asked:
     """Seconds and R̂ when it is small enough, or when there is no more time; looked at ever more seldom.
 
     Seconds are those of the processor over the number of threads, so that whoever else uses the machine does not count.
@@ -397,13 +425,9 @@ def until_agreed(model: Any, n_rungs: int, seconds: float, threads: int) -> Rung
     begin = time.process_time()
     settings = {"n_rungs": n_rungs, "threads": threads, "progress": False, "precision": 1e-9}
     post = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=50, **settings)
-    while (r_hat := post.verdict.r_hat) >= AGREED and (took := (time.process_time() - begin) / threads) < seconds:
+    while post.verdict.r_hat >= AGREED and (took := (time.process_time() - begin) / threads) < seconds:
         post = post.resume(seconds=min(seconds - took, 0.3 * took), precision=1e-9)
-    used = time.process_time() - begin
-    rows = [row for row in post.cluster_diagnostics() if OPEN < row.probability < 1.0 - OPEN]
-    rates = np.array([row.effective_size for row in rows] or [np.inf]) / used
-    clusters = keys_of([frozenset(row.members) for row in rows], model.labels)
-    return Rungs(used / threads, r_hat, clusters, float(rates.min()), float(np.median(rates)))
+    return asked_of(post, time.process_time() - begin, threads)
 
 
 def verdict(good: bool, words: str) -> bool:
@@ -471,8 +495,8 @@ def main() -> None:
         return
     if options.seconds > 0:
         check_metropolis()
-        rows = [measure(problem, options.seconds, options.threads, options.seed) for problem in chosen]
-        ours = ["single chains", "smoothed", f"{N_RUNGS} rungs"]
+        rows = [measure(problem, options.seconds, options.seed) for problem in chosen]
+        ours = ["single chains", "smoothed", "`search.posterior`"]
         header = ["data", "leaves", "model", *ours, "Metropolis", "worst", "median", "R̂", "Metropolis's"]
         lines = _tables.lines_of(header, rows)
         print("\n" + "\n".join(lines) + "\n")

@@ -260,14 +260,19 @@ def test_a_closed_writer_takes_no_more(tmp_path):
         writer.write(NAMED)
 
 
-@pytest.mark.parametrize(
-    "other", [Jets.from_list([[[1, 0, 0, 0]]]), ginkgo(3, rate=2.0, rng=1), random_jets([2], ids={"event": [1]})]
-)
+OTHERS = {
+    "of no shower": lambda: Jets.from_list([[[1, 0, 0, 0]]]),
+    "of another shower": lambda: ginkgo(3, rate=2.0, rng=1),
+    "with other names": lambda: random_jets([2], ids={"event": [1]}),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_batches_of_another_kind_are_refused(tmp_path, other):
     with Writer(tmp_path / "jets.parquet") as writer:
         writer.write(ginkgo(3, rng=1))
         with pytest.raises(ValueError, match="write another file"):
-            writer.write(other)
+            writer.write(other())
     assert len(read(tmp_path / "jets.parquet")) == 3
 
 

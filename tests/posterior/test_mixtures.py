@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 import pickle
@@ -153,12 +154,17 @@ def test_partitions_are_mixed_likewise(found):
 RNG = np.random.default_rng(3)
 POINTS = RNG.normal(size=(6, 2)) + 4.0 * (np.arange(6) % 2)[:, None]
 PARTS = [HierarchyPosterior(Contrasts(POINTS, a, b)) for a, b in [(0.2, 0.05), (1.0, 0.5), (5.0, 9.0)]]
-LOGS = [part.log_evidence for part in PARTS]
+
+
+@functools.cache
+def logs():
+    # Not when the file is read, which every process of a run does at the same time.
+    return [part.log_evidence for part in PARTS]
 
 
 @pytest.fixture
 def mixture():
-    return HierarchyMixture(PARTS, LOGS, [{"a": part.model.a} for part in PARTS])
+    return HierarchyMixture(PARTS, logs(), [{"a": part.model.a} for part in PARTS])
 
 
 @pytest.mark.parametrize("on_trellis", [False, True])
@@ -203,7 +209,7 @@ def test_parts_are_in_order_and_evidence_adds_up(mixture):
     assert list(mixture.weights) == sorted(mixture.weights, reverse=True)
     assert [values["a"] for values in mixture.parameters] == [part.model.a for part in mixture.parts]
     assert mixture.model is mixture.parts[0].model
-    assert mixture.log_evidence == pytest.approx(logsumexp(LOGS))
+    assert mixture.log_evidence == pytest.approx(logsumexp(logs()))
     assert repr(mixture) == "HierarchyMixture(3 posteriors of Contrasts, a = 0.2 to 5)"
     again = pickle.loads(pickle.dumps(mixture))
     assert again.cluster_probability([0, 2]) == mixture.cluster_probability([0, 2])
@@ -214,7 +220,7 @@ def test_parts_are_in_order_and_evidence_adds_up(mixture):
 def test_little_memory_changes_nothing(mixture, monkeypatch):
     expected = mixture.cluster_probability_array()
     monkeypatch.setattr(module, "_TABLES", 1e12)
-    frugal = HierarchyMixture(PARTS, LOGS)
+    frugal = HierarchyMixture(PARTS, logs())
     assert not frugal._keeps
     np.testing.assert_array_equal(frugal.cluster_probability_array(), expected)
     assert frugal.best(3) == mixture.best(3)
@@ -242,15 +248,15 @@ def test_parts_must_fit_together():
         with pytest.raises(ValueError, match="log weights are"):
             HierarchyMixture(PARTS, bad)
     with pytest.raises(TypeError, match="does not say what a pair"):
-        HierarchyMixture(PARTS, LOGS).link_probabilities()
+        HierarchyMixture(PARTS, logs()).link_probabilities()
     with pytest.raises(TypeError, match="expected another HierarchyPosterior"):
-        PARTS[0].kl(HierarchyMixture(PARTS, LOGS))
+        PARTS[0].kl(HierarchyMixture(PARTS, logs()))
 
 
 def test_what_cannot_be_has_no_mixture(mixture):
     with pytest.raises(ImpossibleData):
         mixture.condition(require=[[0, 1], [1, 2]])
-    some = HierarchyMixture(PARTS, [LOGS[0], -math.inf, LOGS[2]])
+    some = HierarchyMixture(PARTS, [logs()[0], -math.inf, logs()[2]])
     assert len(some.parts) == 2
     with pytest.raises(ValueError, match="cannot occur"):
         mixture.condition(forbid=[[0, 1]]).split_probabilities([0, 1])

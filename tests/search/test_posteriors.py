@@ -10,7 +10,7 @@ from sampling_cases import rows_and_columns
 
 import palmette as pal
 from palmette.models import CorrelationClusters, Dasgupta, DirichletProcess, SplitFunction, SumOfSquares, Uniform
-from palmette.search.sampled import _refined_ends
+from palmette.search.sampled import _ends, _refined, _rungs_for
 from palmette.similarity import centred, distances, linkages, of_points
 
 RNG = np.random.default_rng(0)
@@ -66,11 +66,18 @@ def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
     assert not rows.verdict.agree or abs(row - column) < 0.1
 
 
+@pytest.mark.parametrize(("beta", "n_rungs"), [(0.2, 1), (0.3, 4), (0.6, 16)])
+def test_slow_chains_get_a_few_rungs_and_frozen_ones_many(beta, n_rungs):
+    model = rows_and_columns(beta)
+    found = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=3000, precision=1e-9, progress=False)
+    assert _rungs_for(found) == n_rungs
+
+
 def test_the_ends_of_frozen_chains_are_refined_each_by_itself():
     model = SumOfSquares(FEW)
     post = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=20, n_chains=3, progress=False)
-    ends = [post.trees[(chain + 1) * post.n_draws - 1] for chain in range(3)]
-    refined = _refined_ends(post, 7, 0.3, False)
+    ends = _ends(post)
+    refined = _refined(model, ends, 7, 0.3, False)
     assert len(refined) == 3
     for end, better in zip(ends, refined, strict=True):
         assert model.log_potential(better) >= model.log_potential(end)

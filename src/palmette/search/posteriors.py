@@ -92,8 +92,8 @@ def posterior(
 
     - ``"sampled"``: Markov chains for `seconds` at most, or for so many `sweeps`; every number has an error, and
       ``verdict`` says whether to believe it (`palmette.sampling`). Of hierarchies, chains begin at the greedy one,
-      refined, and at others that are cooled down, or of more than 500 leaves at `hierarchies`; should each be frozen in
-      a place of its own after a third of the time, the rest goes to chains of several temperatures.
+      refined, and at others that are cooled down, or of more than 500 leaves at `hierarchies`; should they be slow
+      after a third of the time, or each frozen in a place of its own, the rest goes to chains of several temperatures.
     - ``"sparse"``: a trellis of chosen clusters. Answers are exact *given that the answer is in the trellis*, and log Z
       is a lower bound. One of hierarchies is grown by `grow`, with `min_share` and `max_clusters`, around the greedy
       hierarchy, the same refined, and `hierarchies`; partitions are made of clusters of the greedy hierarchy and of

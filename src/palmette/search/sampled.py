@@ -1,4 +1,4 @@
-"""Sampled posteriors as a search hands them out: from good starts, and at several temperatures if chains are frozen."""
+"""Sampled posteriors as a search hands them out: from good starts, and at several temperatures if chains need them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ROUNDS = 2  # of refinement of the hierarchy that the first chain begins at
 _SHARE = 1 / 3  # of the time, after which chains are looked at
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
-_RUNGS = 16
+_SLOW = 300.0  # sweeps for an effective draw of what moves least: a few rungs need fewer, their own number counted in
+_FEW_RUNGS, _RUNGS = 4, 16  # where chains are slow, and where they are frozen
 _REFINING = 1 / 6  # of the time
 _LONG = 1e9  # nanoseconds of refining a chain's last hierarchy, or so: worth a thread of its own
 
@@ -44,9 +45,9 @@ def sampled_hierarchies(
 
     Of many leaves they begin at the greedy hierarchy, refined and as it is, and at the given ones.
 
-    A third of the time goes to single chains. If these are frozen then, each chain's last hierarchy is refined by
-    itself, and the rest of the time goes to chains of several rungs that begin there; of the two answers the one whose
-    chains agree better is returned.
+    A third of the time goes to single chains. If these are slow then, the rest goes to chains of a few rungs that begin
+    where they are; if they are frozen, to chains of many, and each one's last hierarchy is refined before, by itself.
+    Of the two answers the one whose chains agree better is returned.
     """
     seed = int(np.random.default_rng(limits.rng).integers(2**62))
     seconds = limits.seconds if limits.sweeps is None else None
@@ -64,29 +65,42 @@ def sampled_hierarchies(
     if seconds is None:
         return sample_hierarchies(model, seconds=None, sweeps=limits.sweeps, **options)
     first = sample_hierarchies(model, seconds=_SHARE * seconds, **options)
-    if first.verdict.r_hat < _FROZEN:
+    n_rungs = _rungs_for(first)
+    if n_rungs == 1:
         return first.resume(seconds=(1 - _SHARE) * seconds)
-    begin = time.monotonic()
-    options |= {"starts": _refined_ends(first, seed, _REFINING * seconds, limits.progress), "n_chains": first.n_chains}
+    begin, ends = time.monotonic(), _ends(first)
+    if n_rungs == _RUNGS:
+        ends = _refined(model, ends, seed, _REFINING * seconds, limits.progress)
+    options |= {"starts": ends, "n_chains": first.n_chains, "n_rungs": n_rungs}
     rest = max(0.0, (1 - _SHARE) * seconds - (time.monotonic() - begin))
-    second = sample_hierarchies(model, seconds=rest, n_rungs=_RUNGS, **options)
-    return min(second, first, key=lambda post: post.verdict.r_hat)
+    return min(sample_hierarchies(model, seconds=rest, **options), first, key=lambda post: post.verdict.r_hat)
 
 
-def _refined_ends(post: SampledPosterior, seed: int, seconds: float, progress: bool | None) -> list[Hierarchy]:
-    # The last hierarchy of every chain, refined for its share of so many seconds, knowing nothing of the others: if all
-    # come to the same top, that says something. Cooling alone seldom finds the best top under a cost.
-    threads = default_threads()
-    share = seconds * min(threads, post.n_chains) / post.n_chains
+def _rungs_for(post: SampledPosterior) -> int:
+    # Which chains to go on with: as they are, or of a few rungs if they are slow, of many if they are frozen.
+    if post.verdict.r_hat >= _FROZEN:
+        return _RUNGS
+    sweeps = post.n_chains * post.n_draws * post.sweeps_per_draw
+    return _FEW_RUNGS if sweeps > _SLOW * post.verdict.effective_size else 1
+
+
+def _ends(post: SampledPosterior) -> list[Hierarchy]:
+    # The last hierarchy of every chain.
+    return [post.trees[(chain + 1) * post.n_draws - 1] for chain in range(post.n_chains)]
+
+
+def _refined(model: Any, ends: list[Hierarchy], seed: int, seconds: float, progress: bool | None) -> list[Hierarchy]:
+    # Each hierarchy refined for its share of so many seconds, knowing nothing of the others: if all come to the same
+    # top, that says something. Cooling alone seldom finds the best top under a cost.
+    threads, count = default_threads(), len(ends)
+    share = seconds * min(threads, count) / count
 
     def refined(chain: int) -> Hierarchy:
-        end = post.trees[(chain + 1) * post.n_draws - 1]
         rng = np.random.default_rng([seed, chain])
-        return refine(post.model, end, seconds=share, rng=rng, progress=False).hierarchy
+        return refine(model, ends[chain], seconds=share, rng=rng, progress=False).hierarchy
 
-    total = _LONG * post.n_chains
-    with Workers(threads, Progress("refining where chains are", total, progress)) as workers:
-        found = workers.run(lambda first, last: list(map(refined, range(first, last))), np.full(post.n_chains, _LONG))
+    with Workers(threads, Progress("refining where chains are", _LONG * count, progress)) as workers:
+        found = workers.run(lambda first, last: list(map(refined, range(first, last))), np.full(count, _LONG))
     return list(itertools.chain.from_iterable(found))
 
 
