@@ -41,7 +41,8 @@ def regraft_classes(tree, n):
             for part in parts:
                 inside = frozenset(c for c in tree if c & part == c)
                 rest = without([c for c in tree if c & top == c], part)
-                yield p / len(parts), ("regraft", top, part, outside, inside, rest)
+                share = 0.2 / len(parts) + (0.8 / top.bit_count() if part.bit_count() == 1 else 0.0)
+                yield p * share, ("regraft", top, part, outside, inside, rest)
 
 
 def patches(tree, node, k):

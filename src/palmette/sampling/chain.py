@@ -1,10 +1,10 @@
 """A Markov chain over hierarchies: patches and regrafts, mixed at random, and what is kept of the states.
 
 Both kinds of move happen below a cluster P, found from a random leaf and a random scale (see `patches`). A *regraft*
-takes one of the 2|P| − 2 parts below P, each alike, and puts it beside another of the clusters that are left there, by
-its conditional law, which `palmette.regrafts` knows for all of them: no other choice depends on where it was, so this
-is Gibbs sampling, but for places being left as often as that can be (`choose_another`). Patches rearrange a few things
-thoroughly, regrafts carry one thing far.
+takes a part below P, four times in five one of its |P| leaves, else any of all 2|P| − 2, each alike, and puts it beside
+another of the clusters that are left there, by its conditional law, which `palmette.regrafts` knows for all of them: no
+other choice depends on where it was, so this is Gibbs sampling, but for places being left as often as that can be
+(`choose_another`). Patches rearrange a few things thoroughly, regrafts carry one thing far.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = ["ChainState", "HierarchyMoves"]
 
 N_STOPS = 8  # of a patch, at most: more cost more than they gain
 _MOST_PATCHES, _FEWEST_PATCHES = 0.25, 0.04  # of all moves: a patch is a large part of a small hierarchy
+_LEAVES = 0.8  # of all regrafts: what is slowest is mostly a leaf that belongs to two places far apart
 _SMALLEST = 3.0  # leaves of the cluster that a move happens in
 _BEYOND = 5.0  # times all leaves: scales go so far, since the slowest clusters are those that things come to from afar
 
@@ -56,6 +57,19 @@ def _choose_top(parent, size, stream):
     most = _SMALLEST * (_BEYOND * n / _SMALLEST) ** chance(stream)
     while parent[v] >= 0 and size[parent[v]] <= most:
         v = parent[v]
+    return v
+
+
+@inline
+def _choose_leaf(child, size, top, stream):
+    # One of the leaves below P, each alike.
+    v, rank = top, int(chance(stream) * size[top])
+    while size[v] > 1:
+        first = child[v, 0]
+        if rank < size[first]:
+            v = first
+        else:
+            v, rank = child[v, 1], rank - size[first]
     return v
 
 
@@ -102,7 +116,10 @@ def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves,
                 return -1
             changed += kept
             continue
-        moved = _choose_part(tree.child, tree.size, top, stream)
+        if chance(stream) < _LEAVES:
+            moved = _choose_leaf(tree.child, tree.size, top, stream)
+        else:
+            moved = _choose_part(tree.child, tree.size, top, stream)
         survey(data, tree, walk, moved, top)
         target = _choose_position(walk, temper, penalty, stream, values)
         if target < 0:
