@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from ginkgo_formulas import log_psi_of
 from hypothesis import strategies as st
 from numba import njit
@@ -42,6 +43,16 @@ class Case(NamedTuple):
 BETAS = st.sampled_from([0.0, 0.05, 1.0, 7.5, 1e3, 1e6])
 # Halves tie exactly and sum exactly; the others do neither.
 WEIGHTS = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]) | st.floats(0.0, 2.0)
+
+
+class OfSizes(SplitModel):
+    """A user's model whose score, which a subclass has, knows nothing but sizes."""
+
+    n_features = 1
+
+    @staticmethod
+    def features(theta: Any, n: int, size: int, sums: Any, pairs: Any, out: Any) -> None:
+        out[0] = size
 
 
 class Tilted(SplitModel):
@@ -165,3 +176,13 @@ def _running_mean(x: np.ndarray, cluster: tuple[int, ...]) -> float:
     for i in cluster:
         total += x[i]
     return total / len(cluster)
+
+
+# Kinds of problems of one batch: every answer is compiled anew for each.
+BATCH_KINDS = ["udst", pytest.param("c", marks=pytest.mark.slow)]
+
+
+def draw_batch(data: Any, kinds: str) -> list[Case]:
+    """Up to six problems of one kind."""
+    kind = data.draw(st.sampled_from(kinds))
+    return list(data.draw(st.lists(cases(5, kind), min_size=1, max_size=6)))

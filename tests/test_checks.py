@@ -7,11 +7,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from cases import OfSizes
 
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior
 from palmette.interop import hierarchy_to_svg
-from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SplitModel, SumOfSquares, Uniform
+from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SumOfSquares, Uniform
 from palmette.passes.hierarchies import full
 
 MATRIX_MODELS = [Dasgupta, Correlation]
@@ -310,14 +311,8 @@ def test_the_error_of_a_split_function_is_passed_on():
 # A user's own model.
 
 
-class Careless(SplitModel):
+class Careless(OfSizes):
     """log ψ = 0, but NaN, +inf or −inf (by the sign of θ₀) for clusters of θ₁ leaves."""
-
-    n_features = 1
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = size
 
     @staticmethod
     def score(theta, parent, left, right):

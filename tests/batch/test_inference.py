@@ -9,7 +9,7 @@ from collections import Counter
 import golden
 import numpy as np
 import pytest
-from cases import cases
+from cases import BATCH_KINDS, draw_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import dasgupta, members, splits_of
@@ -45,18 +45,10 @@ def spread(seed, sizes):
     return [(w + w.T) / 2 for w in (rng.random((n, n)) for n in sizes)]
 
 
-KINDS = ["udst", pytest.param("c", marks=pytest.mark.slow)]
-
-
-def problems_of(data, kinds):
-    kind = data.draw(st.sampled_from(kinds))
-    return data.draw(st.lists(cases(5, kind), min_size=1, max_size=6))
-
-
-@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("kinds", BATCH_KINDS)
 @given(data=st.data())
 def test_every_problem_matches_enumeration(kinds, data):
-    problems = problems_of(data, kinds)
+    problems = draw_batch(data, kinds)
     result = batch.infer([case.model for case in problems], threads=1)
     assert result.n_leaves.tolist() == [case.model.n_leaves for case in problems]
     for i, (model, oracle) in enumerate(problems):
@@ -279,10 +271,10 @@ def test_draws_follow_the_posterior():
         np.testing.assert_allclose(result.drawn_log_probs[i, :50], [posterior.log_prob(h) for h in draws[:50]])
 
 
-@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("kinds", BATCH_KINDS)
 @given(data=st.data())
 def test_every_draw_is_possible_and_knows_its_probability(kinds, data):
-    problems = problems_of(data, kinds)
+    problems = draw_batch(data, kinds)
     result = batch.infer([case.model for case in problems], n_draws=3, seed=1, threads=1)
     for i, (model, oracle) in enumerate(problems):
         if oracle.log_z == -np.inf:

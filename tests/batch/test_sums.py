@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import cases
+from cases import BATCH_KINDS, draw_batch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,18 +12,11 @@ from palmette import HierarchyPosterior, TrellisTooLarge, batch
 from palmette.batch import sums
 from palmette.models import Dasgupta, Ginkgo, Uniform
 
-KINDS = ["udst", pytest.param("c", marks=pytest.mark.slow)]
 
-
-def problems_of(data, kinds):
-    kind = data.draw(st.sampled_from(kinds))
-    return data.draw(st.lists(cases(5, kind), min_size=1, max_size=6))
-
-
-@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("kinds", BATCH_KINDS)
 @given(data=st.data())
 def test_every_sum_is_that_of_enumeration_and_of_infer(kinds, data):
-    problems = problems_of(data, kinds)
+    problems = draw_batch(data, kinds)
     models = [case.model for case in problems]
     found = batch.log_partitions(models, threads=1)
     for value, case in zip(found, problems, strict=True):

@@ -9,13 +9,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from cases import OfSizes
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import correlation, dasgupta, members, splits_of, sum_of_squares
 from refused_memory import assert_refused_at_once
 
 from palmette import HierarchyPosterior, PartitionPosterior, TrellisTooLarge
-from palmette.models import Correlation, Dasgupta, SplitFunction, SplitModel, SumOfSquares, Uniform, UniformPartitions
+from palmette.models import Correlation, Dasgupta, SplitFunction, SumOfSquares, Uniform, UniformPartitions
 from palmette.passes.hierarchies import full
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.full import FullHierarchyPasses
@@ -305,14 +306,8 @@ def test_a_count_beyond_64_bits_with_a_forbidden_cluster_is_exact():
     assert HierarchyPosterior(Uniform(19)).condition(forbid=[[0, 9, 18]]).count == expected > 2**64
 
 
-class Caterpillars(SplitModel):
+class Caterpillars(OfSizes):
     """log ψ = 0 if one side is a leaf, else −inf."""
-
-    n_features = 1
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = size
 
     @staticmethod
     def score(theta, parent, left, right):
