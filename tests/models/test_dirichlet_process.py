@@ -97,9 +97,9 @@ def test_all_clusters_are_tabulated_as_they_are_scored_one_by_one(likelihood: Li
     model = DirichletProcess(x, 2.5, likelihood)
     out = np.zeros((1, 64))
     arrays = (model.theta, model.additive, model.pairwise, 1)
-    subset_features(model)(*arrays, 3, 0, 8, 0, out)
+    subset_features(model)(*arrays, 3, 0, 8, out)
     scores = np.zeros(64)
-    subset_scores(model)(*arrays, 6, 0, 1, 0, scores)
+    subset_scores(model)(*arrays, 6, 0, 1, scores)
     np.testing.assert_allclose(scores, out[0], atol=1e-12)
     expected = [log_psi(likelihood, x, 2.5, [i for i in range(6) if s >> i & 1]) for s in range(1, 64)]
     np.testing.assert_allclose(out[0, 1:], expected, atol=1e-9)

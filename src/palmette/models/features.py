@@ -122,7 +122,7 @@ def _double_block(high, low, additive, pairwise, sums, pairs, rows):
                 pairs[s | 1 << b, c] = pairs[s, c] + rows[s]
 
 
-def _subset_features(theta, additive, pairwise, k, low, first, last, start, out):
+def _subset_features(theta, additive, pairwise, k, low, first, last, out):
     n = additive.shape[0]
     sums = np.empty((1 << low, additive.shape[1]))
     pairs = np.empty((1 << low, pairwise.shape[0]))
@@ -136,7 +136,7 @@ def _subset_features(theta, additive, pairwise, k, low, first, last, start, out)
             if high | s:
                 features(theta, n, size_of(high | s), sums[s], pairs[s], one)
                 for c in range(out.shape[0]):
-                    out[c, (high | s) - start] = one[c]
+                    out[c, (high | s) & (out.shape[1] - 1)] = one[c]
 
 
 def tabulate(model: FeatureModel, kernel: Any, workers: Workers, out: Floats) -> None:
@@ -144,15 +144,15 @@ def tabulate(model: FeatureModel, kernel: Any, workers: Workers, out: Floats) ->
     low = min(_BLOCK, model.n_leaves)
     fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
     work = np.full(out.shape[-1] >> low, 20.0 * 2**low)
-    workers.run(lambda first, last: kernel(*fixed, first, last, 0, out), work)  # a part of it would be of another type
+    workers.run(lambda first, last: kernel(*fixed, first, last, out), work)  # a part of it would be of another type
 
 
 def subset_features(model: FeatureModel) -> Any:
-    """The kernel (θ, additive, pairwise, k, low, first, last, start, out): the features of the clusters of some blocks.
+    """The kernel (θ, additive, pairwise, k, low, first, last, out): the features of the clusters of some blocks.
 
-    Those of the blocks first to last of 2^low clusters, which are independent of each other; `out` has k rows and a
-    column for each cluster from `start` on, or has fewer rows if only the first features are wanted. The empty set is
-    left alone.
+    Those of the blocks first to last of 2^low clusters, which are independent of each other; `out` has k rows, or fewer
+    if only the first features are wanted, and a column for each cluster of all blocks, or of one. The empty set is left
+    alone.
     """
     return specialise(_subset_features, features=model.features)
 
@@ -162,17 +162,17 @@ def fill_subset_features(model: FeatureModel) -> Any:
     return specialise_inline(_subset_features, features=model.features)
 
 
-def _subset_scores(theta, additive, pairwise, k, low, first, last, start, out):
+def _subset_scores(theta, additive, pairwise, k, low, first, last, out):
     # A block's features, then its scores: only these are kept.
     table = np.empty((k, 1 << low))
     for block in range(first, last):
-        fill(theta, additive, pairwise, k, low, block, block + 1, block << low, table)
+        fill(theta, additive, pairwise, k, low, block, block + 1, table)
         for s in range(0 if block else 1, 1 << low):
-            out[(block << low) + s - start] = score(theta, load(table, s))
+            out[(block << low) + s] = score(theta, load(table, s))
 
 
 def subset_scores(model: ClusterModel) -> Any:
-    """The kernel (θ, additive, pairwise, k, low, first, last, start, out): log ψ of some clusters, as above."""
+    """The kernel (θ, additive, pairwise, k, low, first, last, out), as above: log ψ of the clusters of some blocks."""
     functions = {"score": model.score, "load": feature_loader(model.n_features), "fill": fill_subset_features(model)}
     return specialise(_subset_scores, **functions)
 

@@ -367,7 +367,8 @@ class SampledPosterior(Sampled[SplitModel]):
             return Estimate(1.0, "exact")
         if (number := self._find_smoothed(mask)) < 0:
             return self._share_of(self._occurs(mask))
-        return Estimate(self._value(mask), "estimate", float(self._smoothed.standard_errors[number]))
+        value, error = (float(x[number]) for x in (self._smoothed.values, self._smoothed.standard_errors))
+        return Estimate(value, "estimate", error)
 
     def _value(self, mask: int) -> float:
         # The value of `_probability` alone: the error of a share takes far longer.

@@ -35,7 +35,7 @@ def _tables_of(theta, offsets, additive, pair_offsets, pairwise, p, k, i, work):
     matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
     table = work[: k << n].reshape(k, 1 << n)
     low = min(n, _BLOCK)
-    tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), 0, table)
+    tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), table)
     return own, table
 
 
