@@ -13,6 +13,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers
+from palmette.models.base import is_model
 from palmette.models.split_model import SplitModel
 
 __all__ = ["Problems"]
@@ -129,7 +130,7 @@ class Problems:
 
 
 def _check_model(model: object, name: str) -> None:
-    if not isinstance(model, SplitModel):
+    if not (is_model(model, "hierarchies") and model.is_compiled):
         raise TypeError(
             f"{name} is a {type(model).__name__}; a batch takes models with compiled features and score "
             f"(SplitModel), such as palmette.models.Ginkgo"

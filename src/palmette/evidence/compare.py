@@ -116,7 +116,7 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
 def compare_found(posterior: Any) -> Comparison:
     """`compare` of what `evidence.posterior` gives: averaged on both sides, or with the opponent at its best."""
     is_mixture = isinstance(posterior, HierarchyMixture | PartitionMixture)
-    return compare(posterior, at_best=not is_mixture and bool(getattr(posterior.model, "parameter_ranges", {})))
+    return compare(posterior, at_best=not is_mixture and bool(posterior.model.parameter_ranges))
 
 
 def _estimated(found: SampledPosterior, without: float, at_best: bool) -> Comparison:

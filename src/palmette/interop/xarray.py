@@ -13,6 +13,7 @@ from palmette._extras import require
 from palmette.array_types import Ints
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.labels import describe_cluster, leaf_index, leaf_numbers
+from palmette.models.base import is_model
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.sampling.sampled_hierarchies import SampledPosterior
@@ -145,7 +146,7 @@ def _attributes(draws: AnyDraws | SampledPosterior, model: object, seed: int | N
     known: dict[str, Any] = {"kind": type(draws).__name__}
     if model is not None:
         known["model"] = model if isinstance(model, str) else repr(model)
-    if hasattr(model, "beta"):
+    if is_model(model) and model.is_tempered:
         known["beta"] = float(model.beta)
     if seed is not None:
         known["seed"] = seed

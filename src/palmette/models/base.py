@@ -7,8 +7,8 @@ columns into log ψ: those of P, L and R for a split (`SplitModel`), those of on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ __all__ = [
     "Model",
     "check_leaf_count",
     "checked_values",
+    "is_model",
     "require_masks",
     "require_model",
 ]
@@ -47,6 +48,12 @@ class Model:
     may_forbid: ClassVar[bool] = True
     #: Whether log ψ is known for every split or cluster, and not only for those of one trellis.
     knows_all: ClassVar[bool] = True
+    #: Whether it has a temperature that can be set: a `beta`, and a method `with_beta`, as `Tempered` has them.
+    is_tempered: ClassVar[bool] = False
+    #: The inverse temperature, if it is tempered.
+    beta: float
+    #: What the first of its `pairwise` matrices says of two leaves, if it is how alike or how far apart they are.
+    pairwise_holds: ClassVar[Literal["similarities", "squared distances"] | None] = None
     #: What is added to log Z to give the log evidence, if ψ is a probability of data up to this constant.
     log_evidence_offset: float | None = None
     #: log p(data) if there were nothing to find, of the same data and with the same parameters; None if not known.
@@ -56,6 +63,19 @@ class Model:
     def free_parameters(self) -> dict[str, float]:
         """The positive parameters that `palmette.evidence` may choose, as they are now, by their names in the call."""
         return {}
+
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Between which values `palmette.evidence` looks for parameters, by name; empty: there are none to look for."""
+        return {}
+
+    def with_parameters(self, **values: float) -> Self:
+        """The same model of the same data with other parameters, those of `parameter_ranges`."""
+        raise TypeError(f"{type(self).__name__} has no parameters to set")
+
+    def beta_ratio(self, other: Model) -> float | None:
+        """β of the other model over one's own, if it is the same one but for β; else None."""
+        return None
 
     def __init__(self, n_leaves: int, labels: Sequence[str] | None = None) -> None:
         self._n_leaves = check_leaf_count(n_leaves)
@@ -151,6 +171,11 @@ class FeatureModel(Model):
         gap = np.abs(self._pairwise - self._pairwise.transpose(0, 2, 1)).max(initial=0.0)
         if gap > 1e-9 * np.abs(self._pairwise).max(initial=0.0):
             raise ValueError(f"a matrix in pairwise is not symmetric (entries differ by {gap:g}); pairs are unordered")
+
+
+def is_model(given: object, clusterings: Clusterings | None = None) -> TypeGuard[Model]:
+    """Whether it is a model, of these clusterings if they are named."""
+    return isinstance(given, Model) and clusterings in (None, getattr(given, "clusterings", None))
 
 
 def require_model(

@@ -83,6 +83,7 @@ class Contrasts(SplitModel):
     score = staticmethod(_score)
     merge_score = staticmethod(_merge_score)
     may_forbid = False
+    pairwise_holds = "squared distances"
     log_density_offset = 0.0
 
     def __init__(

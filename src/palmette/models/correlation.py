@@ -45,6 +45,7 @@ class Correlation(SeparableModel, Tempered):
     """
 
     n_features = 4
+    pairwise_holds = "similarities"
     features = staticmethod(_features)
     merge_score = staticmethod(average_affinity)
     bound = staticmethod(correlation_bound)

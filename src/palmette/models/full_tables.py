@@ -32,10 +32,11 @@ class Separable(NamedTuple):
 
 
 class Potentials(NamedTuple):
-    """`log_psi(data, P, L, R)` is compiled; `data` is a tuple of arrays."""
+    """`log_psi(data, P, L, R)` is compiled; `data` is a tuple of arrays, a `Separable` one if `is_separable`."""
 
     log_psi: Any
     data: Any
+    is_separable: bool = False
 
 
 @inline
@@ -64,7 +65,7 @@ def listed_log_psi(data, P, L, R):
 
 def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
     """log ψ = a[P] + b[|P|]·(u[L] + u[R]) from its tables, by mask (a, u) and by size (b)."""
-    return Potentials(_separable_log_psi, Separable(a, u, b))
+    return Potentials(_separable_log_psi, Separable(a, u, b), is_separable=True)
 
 
 def listed_potentials(model: HierarchyModel) -> Potentials:

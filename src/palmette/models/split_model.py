@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -80,15 +80,6 @@ class HierarchyModel(Model):
     def predictions(self) -> SplitModel | None:
         """What a pair of leaves that a split parts is expected to be, in the place of log ψ; None: nothing is known."""
         return None
-
-    @property
-    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
-        """Between which values `palmette.evidence` looks for parameters, by name; empty: there are none to look for."""
-        return {}
-
-    def with_parameters(self, **values: float) -> Self:
-        """The same model of the same data with other parameters, those of `parameter_ranges`."""
-        raise TypeError(f"{type(self).__name__} has no parameters to set")
 
     def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self | None:
         """The model with the parameters under which the data are most probable, given that one of these was drawn.

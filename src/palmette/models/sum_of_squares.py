@@ -43,6 +43,7 @@ class SumOfSquares(SeparableModel, Tempered):
     (-0.5, -40.5)
     """
 
+    pairwise_holds = "squared distances"
     features = staticmethod(_features)
     merge_score = staticmethod(_merge_score)
     bound = staticmethod(sum_of_squares_bound)

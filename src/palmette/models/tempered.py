@@ -9,9 +9,9 @@ import numpy as np
 
 from palmette._immutable import read_only
 from palmette.checks import check_beta, check_finite_total
-from palmette.models.base import FeatureModel
+from palmette.models.base import FeatureModel, Model
 
-__all__ = ["Tempered"]
+__all__ = ["Tempered", "require_tempered"]
 
 
 class Tempered(FeatureModel):
@@ -21,7 +21,7 @@ class Tempered(FeatureModel):
     by `palmette.temperature`.
     """
 
-    beta: float
+    is_tempered = True
 
     def with_beta(self, beta: float) -> Self:
         """The same model of the same data at another inverse temperature.
@@ -36,10 +36,19 @@ class Tempered(FeatureModel):
         other._theta = read_only(np.concatenate([[other.beta], self.theta[1:]]))
         return other
 
-    def beta_ratio(self, other: object) -> float | None:
+    def beta_ratio(self, other: Model) -> float | None:
         """β of the other model over one's own, if it is the same one but for β; else None."""
         if type(other) is not type(self) or not isinstance(other, Tempered) or self.beta == 0.0:
             return None
         pairs = [(getattr(self, name), getattr(other, name)) for name in ("additive", "pairwise")]
         pairs.append((self.theta[1:], other.theta[1:]))
         return other.beta / self.beta if all(x is y or np.array_equal(x, y) for x, y in pairs) else None
+
+
+def require_tempered(model: Model) -> None:
+    """Refuse a model whose temperature cannot be set."""
+    if not model.is_tempered:
+        raise TypeError(
+            f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "
+            "Correlation, CorrelationClusters, and models of your own that derive from models.Tempered"
+        )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
 from palmette.labels import check_labels
-from palmette.models.base import Model
+from palmette.models.base import is_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.plot._axes import PLAIN, new_figure, own_axes, settle, shown_names
 from palmette.plot._chains import values_of
@@ -83,7 +83,7 @@ def affinities_and_coclustering(
     rows = by_cluster if order is None else leaf_order(order, labels)
     side = min(6.4, max(2.4, 0.44 * len(labels))) + 0.07 * _longest(labels)
     figure, axes = new_figure(2 * side + 2.2, side + 0.5, columns=2)
-    name = "log potential of the pair" if isinstance(affinity_or_model, Model) else "affinity"
+    name = "log potential of the pair" if is_model(affinity_or_model) else "affinity"
     heatmap(left, labels, ax=axes[0], order=rows, center=0.0, colorbar_label=name, title="Affinities")
     sharing = "Probability of sharing a cluster"
     together = values_of(posterior.coclustering())

@@ -61,7 +61,7 @@ def support_against_temperature(
         ends.append((float(found.probabilities[-1, column]), cluster_name(found.clusters[column]), style))
     _scales(ax, found)
     _label_ends(ax, ends)
-    own = getattr(model, "beta", 0.0)
+    own = 0.0 if known else model.beta
     if found.betas[0] < own < found.betas[-1]:
         ax.axvline(own, color="#999999", linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
         note: dict[str, Any] = {"fontsize": _SIZE, "color": "#666666", "ha": "right", "va": "top"}

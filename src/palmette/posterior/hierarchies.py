@@ -14,7 +14,6 @@ from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.base import require_model
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import HierarchyModel, require_binary
-from palmette.models.tempered import Tempered
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
 from palmette.passes.hierarchies.parting import expected_at_parting
 from palmette.passes.hierarchies.protocol import Splits
@@ -176,7 +175,7 @@ class HierarchyPosterior(
     def _tempered_kl(self, other: HierarchyPosterior) -> float | None:
         # If they differ in β alone, the other's log φ is r times this one's, and KL = log Z' − r log Z − (1 − r) H.
         # None if not, or if so little is left of the difference that a walk over all splits has more digits.
-        ratio = self._model.beta_ratio(other._model) if isinstance(self._model, Tempered) else None
+        ratio = self._model.beta_ratio(other._model)
         if ratio is None or self._trellis is not other._trellis or self._conditions != other._conditions:
             return None
         self._require_possible()

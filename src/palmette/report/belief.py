@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from palmette.evidence import compare_found
-from palmette.models.tempered import Tempered
 from palmette.posterior import ConditionalClusters
 from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
@@ -38,7 +37,7 @@ def belief_in(posterior: Any, listing: Listing) -> Belief:
         return Belief(("In nearly all trees", "In most trees", "Contested"), " in this sample")
     if model.log_evidence_offset is not None:
         return Belief(("Certain", "Probable", "Contested"), opening=_compared(posterior))
-    if isinstance(model, Tempered):
+    if model.is_tempered:
         given = f" at β = {model.beta:.4g}"
         kinds = (f"Nearly always{given}", f"Mostly{given}", f"Contested{given}")
         return Belief(kinds, given, choice=_choice(posterior, listing))

@@ -20,7 +20,7 @@ _COLOURS = COLOURS[:6]
 def sampled_summary(posterior: SampledPosterior | SampledPartitions, listing: Listing, things: str) -> Html:
     """Whether the chains agree, the chains, four figures, the clusters by how often they are drawn, and what it is."""
     words = ("In nearly all draws", "In most draws", "Contested")
-    choice = ", of which β is a choice" if hasattr(posterior.model, "beta") else ""
+    choice = ", of which β is a choice" if posterior.model.is_tempered else ""
     fine = (
         f"These numbers are estimates from {things} drawn by Markov chains, each with a standard error, which is to be "
         f"believed if the chains agree. They are given the model and its parameters{choice}."

@@ -10,7 +10,7 @@ import numpy as np
 from palmette.checks import check_number
 from palmette.models.base import require_model
 from palmette.models.split_model import SplitModel
-from palmette.models.tempered import Tempered
+from palmette.models.tempered import Tempered, require_tempered
 from palmette.sampling.annealed import Annealed, anneal_hierarchies
 from palmette.trellis.counting import double_factorial
 
@@ -46,8 +46,7 @@ def at_perplexity(
     True
     """
     require_model(model, "hierarchies")
-    if not isinstance(model, Tempered):
-        raise TypeError(f"{model!r} has no temperature to set; Dasgupta, SumOfSquares and Correlation have one")
+    require_tempered(model)
     n = model.n_leaves
     everything = math.log(double_factorial(2 * n - 3))
     target = math.log(check_number("perplexity", perplexity))

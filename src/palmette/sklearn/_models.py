@@ -9,7 +9,8 @@ from palmette import evidence, search
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
-from palmette.models import Correlation, CorrelationClusters, DirichletProcess, Model, Tempered
+from palmette.models import Correlation, CorrelationClusters, Model
+from palmette.models.base import is_model
 from palmette.sampling.starts import fewer_sweeps
 from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
@@ -66,7 +67,7 @@ class ModelClusterer(Clusterer):
     def _posterior(self, points: Floats, beyond: Any = None, **options: Any) -> Any:
         most = check_integer("max_leaves", self.max_leaves, 1)
         model = self._make_model(points)
-        if getattr(model, "parameter_ranges", None):
+        if model.parameter_ranges:
             model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=self.progress)
         return search.posterior(
             model,
@@ -91,18 +92,20 @@ class ModelClusterer(Clusterer):
 
     def _likeness(self, model: Any, points: Floats) -> Floats:
         # For the linkages that chosen clusters come from.
-        if isinstance(model, OF_SIMILARITIES):
+        if model.pairwise_holds == "similarities":
             return np.asarray(model.pairwise[0])
         if self._is_precomputed:
             return points
-        return likeness(points, filled=isinstance(model, DirichletProcess) or bool(np.isnan(points).any()))
+        # A likelihood of clusters does not mind in which unit a column is; other models of rows do.
+        is_mixture = model.clusterings == "partitions" and model.log_evidence_offset is not None
+        return likeness(points, filled=is_mixture or bool(np.isnan(points).any()))
 
     def _make_model(self, points: Floats) -> Any:
         maker = self._maker()
         data = self._data(points, maker)
         named = maker in self._names.values()
         made = maker(data, **self._options(maker, points)) if named else maker(data)
-        if not isinstance(made, self._kind):
+        if not is_model(made, self._kind.clusterings):
             raise TypeError(f"model made {made!r}; expected a palmette.models.{self._kind.__name__}")
         if made.n_leaves != len(points):
             raise ValueError(f"model made {made!r} of {len(points)} rows; expected one leaf for each, in their order")
@@ -143,7 +146,7 @@ class ModelClusterer(Clusterer):
     def _at_beta(self, model: Any) -> Any:
         if self.beta is None and self.perplexity is None:
             return model
-        if not isinstance(model, Tempered):
+        if not model.is_tempered:
             raise TypeError(f"{model!r} has no temperature: leave beta and perplexity out")
         if self.beta is not None and self.perplexity is not None:
             raise ValueError("beta and perplexity are both given, and each of them sets the temperature; give one")

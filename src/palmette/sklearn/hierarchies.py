@@ -18,8 +18,6 @@ from palmette.sklearn._models import ModelClusterer
 
 __all__ = ["TrellisClustering"]
 
-_OF_POINTS = (SumOfSquares, Contrasts)  # models of squared distances
-
 
 class TrellisClustering(HierarchyClusterer, ModelClusterer):
     """The most probable hierarchy, cut into `n_clusters` of its clusters, and the posterior over all hierarchies.
@@ -134,15 +132,15 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         best: Hierarchy = self.posterior_.map()
         model = self.posterior_.model
         across = mean_across(best, self._dissimilarity(model))
-        heights = ward_heights(best, across) if isinstance(model, _OF_POINTS) else across
+        heights = ward_heights(best, across) if model.pairwise_holds == "squared distances" else across
         self._set_hierarchy(Hierarchy.from_merges(best.children, best.labels, heights=heights))
         return best.cheapest_cut(scatter(best, across), k)
 
     def _dissimilarity(self, model: Any) -> Floats:
         # How far apart rows are in the terms of the model.
-        if isinstance(model, _OF_POINTS):
+        if model.pairwise_holds == "squared distances":
             return np.asarray(model.pairwise[0])
-        if isinstance(model, Dasgupta | Correlation):
+        if model.pairwise_holds == "similarities":
             return to_distances(model.pairwise[0])
         return self._expected_sizes()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.checks import check_number
 from palmette.models.base import require_model
-from palmette.models.tempered import Tempered
+from palmette.models.tempered import Tempered, require_tempered
 from palmette.partition import Partition
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.hierarchies import HierarchyPosterior
@@ -47,11 +47,7 @@ class Scan:
 
     def __init__(self, model: Tempered, trellis: SomeTrellis | None, progress: bool | None) -> None:
         require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-        if not hasattr(model, "with_beta"):
-            raise TypeError(
-                f"{type(model).__name__} has no temperature to set. Those that have one are Dasgupta, SumOfSquares, "
-                "Correlation, CorrelationClusters, and models of your own that derive from models.Tempered"
-            )
+        require_tempered(model)
         self.things = model.clusterings
         self._model, self._trellis, self._progress = model, trellis, progress
         self._rows: dict[float, TemperatureRow] = {}

@@ -72,7 +72,7 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
     problem = load(file, options, model, gaps="model" if mixture else "pairwise")
     made, likeness, words = _model(problem, beta, options)
     posterior = infer_partitions(made, likeness, options, options["n_clusters"])
-    found_beta = getattr(posterior.model, "beta", None)
+    found_beta = posterior.model.beta if posterior.model.is_tempered else None
     extra = {"missing": problem.missing, "model": {"name": model, "beta": found_beta}}
     words += "" if found_beta is None else f", β = {found_beta:.6g}"
     if isinstance(posterior, pal.sampling.SampledPartitions):

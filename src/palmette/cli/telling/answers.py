@@ -207,8 +207,8 @@ class PartitionAnswers(Answers):
     several: ClassVar[str | None] = "partitions"
 
     def _own_numbers(self) -> dict[str, Any]:
-        is_mixture = isinstance(self.posterior.model, pal.models.DirichletProcess)
-        return {"log_evidence": self.posterior.log_evidence} if is_mixture else {}
+        has_evidence = self.posterior.model.log_evidence_offset is not None
+        return {"log_evidence": self.posterior.log_evidence} if has_evidence else {}
 
     def _own_shares(self) -> dict[str, Any]:
         return {"n_clusters_probabilities": [float(p) for p in self.posterior.n_clusters_probabilities()]}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks, Words
-from palmette.models.full_tables import Potentials, Separable, separable_potentials
+from palmette.models.full_tables import Potentials, separable_potentials
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.all_clusters import SERIAL, AllClusters
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -107,7 +107,7 @@ class FullHierarchyPasses(HierarchyPasses):
 
     @cached_property
     def _is_general(self) -> bool:
-        return self.n <= max(SERIAL, SEGMENT_LEAVES) or not isinstance(self.tables.data, Separable)
+        return self.n <= max(SERIAL, SEGMENT_LEAVES) or not self.tables.potentials.is_separable
 
     @property
     def _passes(self) -> GeneralPasses | SeparablePasses:
