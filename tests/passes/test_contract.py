@@ -145,6 +145,19 @@ def test_expected_sums_over_the_splits_of_hierarchies(hierarchies):
     assert hierarchies.expected(Z, mu, asked) == exact
 
 
+def test_what_is_expected_where_two_leaves_part(hierarchies):
+    Z = hierarchies.inside()
+    found = hierarchies.expected_at_parting(Z, hierarchies.outside(Z).mu, Dasgupta(OTHER_W, 0.3, labels=LABELS))
+    oracle, value = oracle_of(hierarchies), dasgupta(OTHER_W, 0.3)
+    for i in range(N):
+        for j in range(N):
+            parting = [
+                sum(value(members(L), members(R)) for L, R in splits if (L >> i & R >> j | R >> i & L >> j) & 1)
+                for splits in oracle.hierarchies
+            ]
+            assert found[i, j] == pytest.approx(oracle.p @ np.array(parting), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize("kind", HIERARCHIES)
 def test_one_signature_of_divergence_between_all_kinds(hierarchies, kind):
     other = HIERARCHIES[kind][1](Dasgupta(OTHER_W, 0.3, labels=LABELS))

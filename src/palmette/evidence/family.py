@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, flo
     return low, high
 
 
-def _posterior(model: Model, trellis: Any) -> SomePosterior:
+def _posterior(model: Model, trellis: SomeTrellis | None) -> SomePosterior:
     kind = HierarchyPosterior if model.clusterings == "hierarchies" else PartitionPosterior
     made: SomePosterior = kind(model, trellis=trellis, progress=False)  # type: ignore[arg-type]
     return made

@@ -15,7 +15,6 @@ from palmette.models.base import require_model
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
-from palmette.passes.hierarchies.parting import expected_at_parting
 from palmette.passes.hierarchies.protocol import Splits
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
@@ -152,7 +151,7 @@ class HierarchyPosterior(
                 f"{type(self._model).__name__} does not say what a pair of leaves is expected to be; "
                 "HierarchicalRandomGraph, PoissonPairs and NormalPairs do"
             )
-        return expected_at_parting(self.passes, self._possible, self._outside, values)
+        return self.passes.expected_at_parting(self._possible, self._outside, values)
 
     # Other posteriors.
 

@@ -25,7 +25,7 @@ from palmette.trellis.hierarchies.observed import observe
 __all__ = ["HierarchyMixture"]
 
 
-class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior], HierarchyVerbs):
+class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], HierarchyVerbs):
     """p(H) = Σ w_k p_k(H), posteriors over the same hierarchies with weights w_k ∝ exp(log_weights[k]).
 
     It answers as `HierarchyPosterior` does, exactly where an answer is linear in the posterior. That is how

@@ -19,8 +19,9 @@ from palmette.checks import check_integer
 from palmette.drawing.cards import card, html_table, named
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
+from palmette.passes.conditions import Conditions
 from palmette.passes.resources import Resources
-from palmette.posterior.base import Posterior
+from palmette.posterior.base import AnyTrellis, Posterior
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
 from palmette.posterior.estimate import Estimate
@@ -44,7 +45,7 @@ class _Listed(NamedTuple, Generic[Clustering]):
     bound: float
 
 
-class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
+class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTrellis]):
     """p(x) = Σ w_k p_k(x), posteriors over the same clusterings with weights w_k ∝ exp(log_weights[k]).
 
     What is linear in the posterior is the weighted mean of what the parts say, exactly. `log_weights` are log p(data,
@@ -117,14 +118,14 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior]):
         return self._frame.model  # type: ignore[no-any-return]
 
     @property
-    def trellis(self) -> Any:
+    def trellis(self) -> AnyTrellis | None:
         """The chosen clusters that the sums are over, None if they are over all."""
         return self._frame.trellis
 
     @property
-    def conditions(self) -> Any:
+    def conditions(self) -> Conditions:
         """What is required, and what is forbidden."""
-        return self._frame.conditions
+        return self._frame.conditions  # type: ignore[no-any-return]
 
     @property
     def is_exact(self) -> bool:

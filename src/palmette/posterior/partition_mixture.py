@@ -17,11 +17,12 @@ from palmette.posterior.cache import cached
 from palmette.posterior.mixture import Mixture
 from palmette.posterior.partition_verbs import PartitionVerbs
 from palmette.posterior.partitions import PartitionPosterior
+from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["PartitionMixture"]
 
 
-class PartitionMixture(Mixture[Partition, PartitionPosterior], PartitionVerbs):
+class PartitionMixture(Mixture[Partition, PartitionPosterior, PartitionTrellis], PartitionVerbs):
     """p(π) = Σ w_k p_k(π), posteriors over the same partitions with weights w_k ∝ exp(log_weights[k]).
 
     It answers as `PartitionPosterior` does, exactly where an answer is linear in the posterior; see `HierarchyMixture`.

@@ -10,7 +10,6 @@ all hierarchies, each counted once: a cluster that was never seen splits as in a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -129,8 +128,7 @@ class SmoothedTrees:
             raise TypeError(f"expected what from_trees makes, a HierarchyPosterior on a sparse trellis, not {other!r}")
         if other.labels != self.labels:
             raise ValueError("the two samples have different leaves; read both files with the same labels")
-        passes: Any = self
-        return max(0.0, other.passes.divergence(other._possible, other._outside, passes, np.zeros(0)))
+        return max(0.0, other.passes.divergence(other._possible, other._outside, self, np.zeros(0)))
 
     def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats | None = None) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent."""

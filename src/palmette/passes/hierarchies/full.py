@@ -11,12 +11,13 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks, Words
 from palmette.models.full_tables import Potentials, separable_potentials
-from palmette.models.split_model import HierarchyModel
+from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.all_clusters import SERIAL, AllClusters
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.general import GeneralPasses
-from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
+from palmette.passes.hierarchies.parting import parted
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
 from palmette.passes.hierarchies.separable import SEGMENT_LEAVES, SeparablePasses
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.passes.hierarchies.tables import SplitTables, tabulate_potentials
@@ -190,10 +191,12 @@ class FullHierarchyPasses(HierarchyPasses):
         found = self._separable.outside(Z, least=_NEGLIGIBLE)
         return self.entropy(Z, found.mu) if found.entropy is None else found.entropy
 
-    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        if not isinstance(other, FullHierarchyPasses):
+        if isinstance(other, SparseHierarchyPasses):
             return self._divergence_within(other, other_Z)
+        if not isinstance(other, FullHierarchyPasses):
+            raise TypeError(f"no divergence from {other!r} is known on the full trellis; take a SparseTrellis")
         self._require_tables(6)
         theirs = other.tables
         kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
@@ -206,9 +209,8 @@ class FullHierarchyPasses(HierarchyPasses):
         kernel = outside.value_clusters(self.tables.log_psi, given.log_psi)
         return self._general.expectation(kernel, (self.tables.data, Z, given.data), mu)
 
-    def _divergence_within(self, other: HierarchyPasses, other_Z: Floats) -> float:
+    def _divergence_within(self, other: SparseHierarchyPasses, other_Z: Floats) -> float:
         # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
-        assert other.trellis is not None
         here = SparseHierarchyPasses(self.model, other.trellis, self._conditions, **self._options)
         if here.count() != self.count():
             return np.inf
@@ -235,4 +237,11 @@ class FullHierarchyPasses(HierarchyPasses):
         # |lca| telescopes: Σ over clusters C ∋ i, j of |C| where C occurs, minus |parent of C| where it does.
         out = self.pair_sums(self.sizes * mu - self.parent_sizes(Z, mu))
         np.fill_diagonal(out, 1.0)
+        return out
+
+    def expected_at_parting(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
+        """(n, n): E[v(L, R)] at the split with i on one side and j on the other, 0 on the diagonal."""
+        self.clusters.require_bytes(self.memory_needed + values.split_table_bytes + 8 * 6 * (1 << self.n))
+        out = self.pair_sums(parted(self.tables, Z, mu, values))
+        np.fill_diagonal(out, 0.0)
         return out

@@ -21,7 +21,8 @@ from palmette.models.uniform import Uniform
 from palmette.passes.hierarchies.blocks import BLOCK, SplitBlock, SplitBlocks
 from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.full import FullHierarchyPasses
-from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
+from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies import listed as kernels
 from palmette.trellis.counting import double_factorial, from_remainders, moduli_for, n_splits
@@ -162,9 +163,9 @@ class ListedHierarchyPasses(FullHierarchyPasses):
             total += float(p[some] @ values.log_potentials(left[some].astype(np.int64), right[some].astype(np.int64)))
         return total
 
-    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        if other.trellis is not None:
+        if isinstance(other, SparseHierarchyPasses):
             return self._divergence_within(other, other_Z)
         total = 0.0
         for block in self._downward("taking an expectation", mu):

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Words
-from palmette.models.split_model import HierarchyModel
+from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["HierarchyPasses", "Numbers", "Outside", "Splits"]
+__all__ = ["HierarchyPasses", "Numbers", "Outside", "SplitShares", "Splits"]
 
 Numbers = npt.NDArray[np.integer[Any]]
 Splits = tuple[Numbers, Numbers, Floats]  #: the two parts of each split, and a value
@@ -26,7 +26,14 @@ class Outside(NamedTuple):
     """−Σ p log p over hierarchies, if it came up on the way; else `HierarchyPasses.entropy` has to walk."""
 
 
-class HierarchyPasses(Protocol):
+class SplitShares(Protocol):
+    """A distribution over hierarchies in which clusters split independently: all that a divergence asks of it."""
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
+
+
+class HierarchyPasses(SplitShares, Protocol):
     """A model on a trellis: sums, maxima, probabilities and draws over the hierarchies that meet the conditions.
 
     Clusters go by numbers, and a table has one entry for each. Z and M are tables of logarithms, as `inside` and
@@ -74,9 +81,6 @@ class HierarchyPasses(Protocol):
     def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
 
-    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
-        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
-
     def with_sums(self, u: Floats) -> HierarchyPasses:
         """The same clusters and splits with log ψ(L, R) = u(L) + u(R)."""
 
@@ -97,7 +101,7 @@ class HierarchyPasses(Protocol):
         mu, entropy = self.outside(Z)
         return self.entropy(Z, mu) if entropy is None else entropy
 
-    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies, q being the other's; +inf where q = 0 < p."""
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
@@ -108,6 +112,12 @@ class HierarchyPasses(Protocol):
 
     def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+
+    def expected_at_parting(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
+        """(n, n): E[v(L, R)] at the split with i on one side and j on the other, 0 on the diagonal.
+
+        v is given as a model of the same leaves, in the place of log ψ.
+        """
 
     def best_splits(self, M: Floats) -> list[tuple[int, int]]:
         """The clusters of two leaves or more of the best hierarchy, given `maximum`, and which of its splits each has.

@@ -10,9 +10,9 @@ import numpy as np
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints, Words
-from palmette.models.split_model import HierarchyModel
+from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
 from palmette.passes.resources import Resources
 from palmette.recursions.hierarchies import sparse as kernels
 from palmette.trellis.bit_sets import as_words
@@ -130,7 +130,7 @@ class SparseHierarchyPasses(HierarchyPasses):
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
-    def divergence(self, Z: Floats, mu: Floats, other: HierarchyPasses, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         mu, share = self.probabilities(Z)
         t = self.trellis
@@ -191,6 +191,18 @@ class SparseHierarchyPasses(HierarchyPasses):
         kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * t.sizes[t.parent] * share, out)
         out += out.T
         np.fill_diagonal(out, 1.0)
+        return out
+
+    def expected_at_parting(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
+        """(n, n): E[v(L, R)] at the split with i on one side and j on the other, 0 on the diagonal."""
+        mu, share = self.probabilities(Z)
+        out = self._pairs()
+        t = self.trellis
+        v = values.split_log_potentials(t)
+        least = float(v.min(initial=0.0))  # what is added up must not be negative
+        kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * share * (v - least), out)
+        out = out + out.T + least
+        np.fill_diagonal(out, 0.0)
         return out
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Ints, Floats]:
