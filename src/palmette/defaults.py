@@ -36,9 +36,9 @@ __all__ = ["DEFAULTS", "Defaults"]
 class Defaults:
     """What holds unless something else is given."""
 
-    #: Leaves up to which everything is summed over, on the full trellis, for any model of hierarchies that is compiled.
+    #: Leaves up to which everything is summed over, on the full trellis, for a compiled model of hierarchies.
     exact_leaves: int = 20
-    #: The same for a separable one, and for partitions: all that the command line has.
+    #: The same for a separable one, as all costs are, and for partitions.
     separable_leaves: int = 22
     #: The same for a black box such as `SplitFunction`, which is asked about every split in Python.
     function_leaves: int = 18
