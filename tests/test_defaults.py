@@ -29,6 +29,39 @@ def test_the_limits_are_those_of_the_record():
     assert pal.models.UniformPartitions(3).exact_leaves == DEFAULTS.separable_leaves
 
 
+def test_every_table_of_clusters_begins_at_the_same_probability():
+    tables = [
+        pal.HierarchyPosterior,
+        pal.PartitionPosterior,
+        pal.posterior.HierarchyMixture,
+        pal.posterior.PartitionMixture,
+        pal.Draws,
+        pal.PartitionDraws,
+        pal.sampling.SampledPosterior,
+        pal.sampling.SampledPartitions,
+        pal.coalescent.CoalescentDraws,
+    ]
+    found = {default_of(table.cluster_probabilities, "min_probability") for table in tables}
+    found |= {default_of(pal.report.write, "min_probability"), option_of("hierarchies", "min_probability")}
+    assert found == {DEFAULTS.min_probability}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("jets.inference", "most_batch_leaves"),
+        ("jets._sample", "refitted_leaves"),
+        ("report.belief", "pictured_leaves"),
+        ("cli.telling.resampled", "resampled_leaves"),
+        ("cli.telling.resampled", "most_resampled_leaves"),
+    ],
+)
+def test_whoever_stops_at_a_number_of_leaves_asks_the_record(module, name):
+    read = import_module(f"palmette.{module}")
+    assert read.DEFAULTS is DEFAULTS
+    assert f"DEFAULTS.{name}" in inspect.getsource(read)
+
+
 def test_clusterers_have_limits_of_their_own():
     sklearn = pytest.importorskip("palmette.sklearn")
     hierarchies, partitions = sklearn.TrellisClustering(), sklearn.PartitionTrellisClustering()

@@ -133,13 +133,3 @@ def test_data_sets_are_labelled_and_closed_for_writing(load):
         np.testing.assert_array_equal(np.diag(array), 1.0)
     else:
         assert array.shape[1] == len(data.variables)
-
-
-def test_every_file_that_the_page_for_maintainers_names_is_there():
-    text = (ROOT / "docs/maintaining.md").read_text(encoding="utf-8")
-    names = {name for name in re.findall(r"`([\w/*.]+\.(?:py|md|toml))`", text) if "your_" not in name}
-    assert len(names) > 60
-    for name in names:
-        places = (ROOT / "src/palmette", ROOT) if "/" in name else (ROOT / "src/palmette", ROOT / "tests/cli", ROOT)
-        found = any(list(place.glob(name)) or ("/" not in name and list(place.rglob(name))) for place in places)
-        assert found, name

@@ -22,8 +22,10 @@ __all__ = [
     "check_positive",
     "check_seconds",
     "check_whole",
+    "is_whole",
     "node_values",
     "optional_node_values",
+    "seed_of",
 ]
 
 
@@ -43,13 +45,22 @@ def as_integers(values: ArrayLike, name: str) -> Ints:
     return array.astype(np.int64, copy=False)
 
 
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number, of Python or of NumPy; True and False are none.
+
+    >>> is_whole(3), is_whole(np.int8(3)), is_whole(3.0), is_whole(True)
+    (True, True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def check_integer(name: str, value: int, least: int) -> int:
-    """A whole number of at least `least`.
+    """A whole number of at least `least`, of any size.
 
     >>> check_integer("n_jets", 3, 0)
     3
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_whole(value):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < least:
         raise ValueError(f"{name} is {value}; it must be at least {least}")
@@ -62,11 +73,20 @@ def check_whole(name: str, value: int) -> int:
     >>> check_whole("seed", 0)
     0
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_whole(value):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if not 0 <= value < 2**63:
         raise ValueError(f"{name} is {value}; it must be at least 0 and below 2^63")
     return int(value)
+
+
+def seed_of(rng: np.random.Generator | int | None, bits: int = 63) -> int:
+    """A seed for kernels, of so many bits: the next number of a generator, or the first of one with this seed.
+
+    >>> seed_of(0) == seed_of(np.random.default_rng(0))
+    True
+    """
+    return int(np.random.default_rng(rng).integers(2**bits))
 
 
 def check_number(name: str, value: float, otherwise: str = "") -> float:
@@ -150,7 +170,7 @@ def node_values(values: ArrayLike, n: int, n_nodes: int, name: str) -> Floats:
     >>> node_values([1.0, 2.0], 3, 5, "heights")
     array([0., 0., 0., 1., 2.])
     """
-    array = _floats(values, name)
+    array = _flat_floats(values, name)
     if array.shape not in ((n_nodes,), (n_nodes - n,)):
         raise ValueError(
             f"{name} has shape {array.shape}; give one number per node ({n_nodes}) "
@@ -171,7 +191,7 @@ def optional_node_values(values: ArrayLike | None, n_nodes: int, name: str) -> F
     """
     if values is None:
         return None
-    array = _floats(values, name)
+    array = _flat_floats(values, name)
     if array.shape != (n_nodes,):
         raise ValueError(f"{name} has shape {array.shape}; give one number per node ({n_nodes}), NaN for none")
     _refuse(array, np.isinf(array), f"{name} must be finite, or NaN where there is none")
@@ -193,7 +213,8 @@ def branch_values(values: ArrayLike | None, n_nodes: int) -> Floats | None:
     return array
 
 
-def _floats(values: ArrayLike, name: str) -> Floats:
+def _flat_floats(values: ArrayLike, name: str) -> Floats:
+    # One number per node of a tree: text that is a number is one here, and is refused in data (`_as_floats`).
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

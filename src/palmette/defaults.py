@@ -36,9 +36,9 @@ __all__ = ["DEFAULTS", "Defaults"]
 class Defaults:
     """What holds unless something else is given."""
 
-    #: Leaves up to which everything is summed over, on the full trellis, for any model of hierarchies that is compiled.
+    #: Leaves up to which everything is summed over, on the full trellis, for a compiled model of hierarchies.
     exact_leaves: int = 20
-    #: The same for a separable one, and for partitions: all that the command line has.
+    #: The same for a separable one, as all costs are, and for partitions.
     separable_leaves: int = 22
     #: The same for a black box such as `SplitFunction`, which is asked about every split in Python.
     function_leaves: int = 18
@@ -48,14 +48,26 @@ class Defaults:
     support_splits: int = 300_000
     #: Leaves of each problem of a batch up to which everything is summed over; larger ones are sampled.
     batch_leaves: int = 20
+    #: What that may be set to for jets: minutes for each, and half a gigabyte.
+    most_batch_leaves: int = 22
+    #: Leaves of a jet that a shower is fitted to, which sums over all jets again and again, in minutes.
+    refitted_leaves: int = 20
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
     fitted_leaves: int = 16
     #: Leaves up to which parameters are averaged over, which takes some forty posteriors; beyond, the best are taken.
     averaged_leaves: int = 16
+    #: Leaves up to which a report draws support against β, which takes nine posteriors.
+    pictured_leaves: int = 20
+    #: Leaves up to which a bootstrap finds the MAP of each draw of columns: milliseconds.
+    resampled_leaves: int = 12
+    #: The same where the MAP was asked for: seconds for each of thousands of draws are hours.
+    most_resampled_leaves: int = 16
     #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.
     seconds: float = 60.0
     #: Sweeps of each chain of a clusterer, for the same reason as `fitted_leaves`.
     fitted_sweeps: int = 100
+    #: Probability from which on a cluster is listed: there are up to 2^n, and most are next to impossible.
+    min_probability: float = 0.01
     #: Share of the posterior from which on a cluster is added to a sparse trellis.
     min_share: float = 1e-4
     #: The same for a clusterer, for the same reason as `fitted_leaves`.

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from palmette.checks import is_whole
 from palmette.progress import Progress
 
 __all__ = ["Workers", "check_threads", "default_threads"]
@@ -42,7 +43,7 @@ def check_threads(threads: int | None) -> int:
     """A number of threads, at least 1; None means `default_threads`."""
     if threads is None:
         return default_threads()
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+    if not is_whole(threads) or threads < 1:
         raise ValueError(f"threads is {threads!r}; expected a whole number of at least 1, or None for all processors")
     return int(threads)
 

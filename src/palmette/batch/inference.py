@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +25,10 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
+from palmette.search.posteriors import Beyond
 from palmette.threads import Workers, check_threads
 
 __all__ = ["FEWEST_LEAVES", "KERNEL_LEAVES", "SWEEPS", "BatchResult", "Beyond", "infer", "work_of"]
-
-Beyond = Literal["sampled", "sparse"]
 
 SWEEPS = 200  # of each chain of a problem that is sampled
 FEWEST_LEAVES = 3  # of `exact_leaves`: below, there is nothing to sample
@@ -164,11 +163,11 @@ def infer(
     with Workers(check_threads(threads), bar) as workers:
         workers.run(lambda first, last: kernel(*data, first, last, *out[:5]), np.where(is_large, 0.0, work))
         for i in np.flatnonzero(is_large).tolist():
-            one = (batch.alone(i), n_draws, seed, int(streams[i]), threads)
+            one = (batch.alone(i), n_draws, seed, int(streams[i]))
             if sizes[i] <= exact_leaves:
-                found = solve_one(*one)
+                found = solve_one(*one, threads)
             else:
-                found = sample_one(*one, sweeps) if beyond == "sampled" else grow_one(*one)
+                found = sample_one(*one, threads, sweeps) if beyond == "sampled" else grow_one(*one)
             out.put(batch.offsets, i, found)
             bar.advance(float(work[i]))
     for array in out:

@@ -54,7 +54,7 @@ def solve_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads: 
     return _asked(posterior, model, n_draws, np.random.default_rng([seed, stream]), error=0.0)
 
 
-def grow_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads: int | None) -> Answer:
+def grow_one(model: SplitModel, n_draws: int, seed: int, stream: int) -> Answer:
     """On a sparse trellis, grown: log Z is a lower bound, which an error of ∞ says."""
     rng = np.random.default_rng([seed, stream])
     posterior = search.posterior(model, exact_leaves=0, beyond="sparse", rng=rng, progress=False)

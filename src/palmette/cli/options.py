@@ -136,7 +136,13 @@ beyond_options = stack(
     click.option("--sweeps", type=click.IntRange(8), help="How far chains run, whatever the clock says."),
 )
 probability_options = stack(
-    click.option("--min-probability", type=float, default=0.01, show_default=True, help="Of clusters that are listed."),
+    click.option(
+        "--min-probability",
+        type=float,
+        default=DEFAULTS.min_probability,
+        show_default=True,
+        help="Of clusters that are listed.",
+    ),
     click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."),
 )

@@ -14,6 +14,7 @@ from palmette.array_types import Floats, Ints
 from palmette.clusters import Cluster, cluster_mask
 from palmette.coalescent.founders import ParticleVerdict, error_of, founder_errors, judge_runs, n_independent
 from palmette.coalescent.process import Process
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.tree_set import binary_trees
@@ -132,7 +133,7 @@ class CoalescentDraws(Draws):
             return Estimate(0.0, "estimate", float(error_of(np.zeros(1), 0.0, self.n_independent)[0]))
         return Estimate(float(self._probabilities[at]), "estimate", float(self._errors[at]))
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:  # type: ignore[override]
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:  # type: ignore[override]
         """The clusters, but singletons and the root, of at least this share of the weight, heaviest first."""
         self._require_some()
         inner = np.arange(self.n_leaves, self._trellis.n_clusters - 1)

@@ -303,7 +303,8 @@ def _copy(clocks, i, others, j):
 
 @kernel
 def _find_partner(i, slots, table, partner, clock):
-    # The first slot after i with the earliest clock.
+    # The first slot after i with the earliest clock. As in search/partners.py, but a clock may be two numbers, of which
+    # the second breaks ties, and all clocks stand in a table that new ones are copied to.
     n = partner.size
     partner[i], clock[i, 0] = -1, np.inf
     for s in slots:

@@ -178,7 +178,8 @@ def _log_density(world, branch, y):
 
 
 def _climb(world, branch, low, high):
-    # The maximum between low and high by golden section.
+    # The maximum between low and high by golden section. That of durations.py keeps one of two values from step to step
+    # and ends at a point it has seen; this one, like the window below, ends elsewhere, and numbers would change.
     for _ in range(32):
         one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         if log_density(world, branch, one) >= log_density(world, branch, two):

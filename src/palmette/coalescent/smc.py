@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_choice, check_integer, check_points
+from palmette.checks import check_choice, check_integer, check_points, seed_of
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.founders import REMEDY, collapse, is_collapsed
 from palmette.coalescent.leaf_ages import check_leaf_ages
@@ -97,7 +97,7 @@ def smc(
         remedy = "give the process a leaf_variance, or merge such rows"
         refuse_twins(check_points(x, "x", missing=True), names, remedy, born)
     generator = np.random.default_rng(rng)
-    swarms = _Runs(prepared, born, int(n_particles), int(n_runs), proposal, int(generator.integers(2**62)))
+    swarms = _Runs(prepared, born, int(n_particles), int(n_runs), proposal, seed_of(generator, bits=62))
     bar = Progress(f"particles, n = {prepared.n_leaves}", float(prepared.n_leaves), progress)
     with Workers(check_threads(threads), bar) as workers:
         for event in range(prepared.n_leaves - 1):

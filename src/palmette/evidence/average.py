@@ -13,10 +13,11 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.evidence.cells import Cell, cells_around
 from palmette.evidence.climbing import climb
-from palmette.evidence.family import Family, SomePosterior
+from palmette.evidence.family import Family
 from palmette.models.base import Model
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.progress import Progress
+from palmette.temperature.scan import SomePosterior
 from palmette.trellis import SomeTrellis
 
 __all__ = ["average"]
@@ -61,16 +62,20 @@ def average(
     check_integer("most", most, 1)
     made: dict[bytes, SomePosterior] = {}
 
-    def log_weight(x: Floats, keep: bool) -> float:
-        posterior = members.posterior(x)
-        if keep:
-            made[x.tobytes()] = posterior
+    def weighed_by(posterior: SomePosterior, x: Floats) -> float:
         log_density = posterior.log_evidence + float(log_prior(**members.values(x)))
         bar.advance(1)
         return log_density
 
+    def log_weight(x: Floats) -> float:
+        return weighed_by(members.posterior(x), x)
+
+    def kept_weight(x: Floats) -> float:
+        made[x.tobytes()] = posterior = members.posterior(x)
+        return weighed_by(posterior, x)
+
     with closing(Progress("averaging over parameters", None, progress, unit="posteriors")) as bar:
-        cells, logs = _cells(log_weight, members, most)
+        cells, logs = _cells(log_weight, kept_weight, members, most)
     chosen = _weighty(logs)
     parts = [made[cells[i].x.tobytes()] for i in chosen]
     weighed = (logs[chosen], [members.values(cells[i].x) for i in chosen], _without_structure(members, log_prior))
@@ -79,11 +84,14 @@ def average(
     return PartitionMixture(cast(list[PartitionPosterior], parts), *weighed, progress=progress)
 
 
-def _cells(log_weight: Callable[[Floats, bool], float], members: Family, most: int) -> tuple[list[Cell], Floats]:
-    # Cells around the maximum, and the logarithms of what is in them.
+_Weight = Callable[[Floats], float]
+
+
+def _cells(climbed: _Weight, weight: _Weight, members: Family, most: int) -> tuple[list[Cell], Floats]:
+    # Cells around the maximum of what is climbed, and the logarithms of the weight in them; the two are one number.
     box = (members.low, members.high)
-    top = climb(lambda x: log_weight(x, False), members.start, *box, tolerance=_TOLERANCE, most=most)
-    cells = cells_around(lambda x: log_weight(x, True), top.x, top.hessian, *box, most=most)
+    top = climb(climbed, members.start, *box, tolerance=_TOLERANCE, most=most)
+    cells = cells_around(weight, top.x, top.hessian, *box, most=most)
     return cells, np.array([cell.value + cell.log_volume for cell in cells])
 
 
@@ -92,10 +100,10 @@ def _without_structure(members: Family, log_prior: Callable[..., float]) -> floa
     if members.model(members.start).log_evidence_without_structure is None:
         return None
 
-    def log_weight(x: Floats, keep: bool) -> float:
+    def log_weight(x: Floats) -> float:
         return float(members.model(x).log_evidence_without_structure or 0.0) + float(log_prior(**members.values(x)))
 
-    return float(logsumexp(_cells(log_weight, members, _MANY)[1]))
+    return float(logsumexp(_cells(log_weight, log_weight, members, _MANY)[1]))
 
 
 def _flat(members: Family) -> Callable[..., float]:

@@ -13,11 +13,10 @@ from palmette.checks import check_positive
 from palmette.evidence.parameters import values_at
 from palmette.models.base import Model, require_model
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
+from palmette.temperature.scan import SomePosterior
 from palmette.trellis import SomeTrellis
 
-__all__ = ["Family", "SomePosterior"]
-
-SomePosterior = HierarchyPosterior | PartitionPosterior
+__all__ = ["Family"]
 
 _FACTOR = 100.0  # how far parameters may go from where they start, unless said otherwise
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from palmette.checks import check_integer, check_positive
+from palmette.checks import check_integer, check_positive, seed_of
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel
@@ -54,7 +54,7 @@ def tuned(
     check_positive("tolerance", tolerance)
     check_integer("most", most, 1)
     limit = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    seed = seed_of(rng)
     draws: Sequence[Hierarchy] = [greedy(model).hierarchy]
     model = _fitted(model, draws)
     for step in range(most):

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import as_integers, branch_values, check_integer, node_values, optional_node_values
+from palmette.checks import as_integers, branch_values, check_integer, is_whole, node_values, optional_node_values
 from palmette.formats.linkage import read_linkage
 from palmette.formats.newick import NewickTree, newick_text, parse_newick
 from palmette.hierarchy import arrays
@@ -177,7 +177,7 @@ class Hierarchy(WrittenTree):
         >>> Hierarchy.from_newick("((a,b),(c,d));").cut(3)
         Partition([0, 0, 1, 2], labels=('a', 'b', 'c', 'd'))
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        if not is_whole(k):
             raise TypeError(f"k must be an integer, the number of clusters, not {k!r}")
         order = self.cut_order
         reachable = np.concatenate(([1], 1 + np.cumsum(np.diff(self.child_offsets)[order] - 1)))

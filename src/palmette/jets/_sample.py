@@ -19,6 +19,7 @@ from palmette.array_types import Floats
 from palmette.batch.problems import Problems
 from palmette.batch.sums import log_partitions
 from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
 from palmette.jets.ragged import Jets
 from palmette.jets.sizes import size_probabilities
 from palmette.models.ginkgo import Ginkgo
@@ -26,7 +27,6 @@ from palmette.models.particles import jet_errors, masses_squared
 
 __all__ = ["Sample", "Usable", "listed", "usable"]
 
-_LARGEST = 20  # leaves that can be summed over again and again, in minutes
 _ANY = 1.0  # what is impossible under one rate is so under all
 _ROUNDING = 1e-14  # of E²: what two ways to compute a mass² differ by
 _MASSLESS = 1e-6  # of the mass² of a jet
@@ -60,10 +60,11 @@ def usable(jets: Jets, min_leaves: int | None, max_leaves: int | None) -> Usable
     used = jets[kept & ~few & ~many]
     if not (used.n_leaves > 1).any():
         raise ValueError(f"there is no jet of two particles or more to fit a shower to{listed(left_out)}")
-    large = int((used.n_leaves > _LARGEST).sum())
+    most_summed = DEFAULTS.refitted_leaves
+    large = int((used.n_leaves > most_summed).sum())
     if large:
         raise ValueError(
-            f"{large:,} of {len(used):,} jets have more than {_LARGEST} particles, which takes too long to sum over "
+            f"{large:,} of {len(used):,} jets have more than {most_summed} particles, which takes too long to sum over "
             "again and again; leave them out with max_leaves, say 12: the fit takes account of that"
         )
     return Usable(used, (fewest, most), left_out)

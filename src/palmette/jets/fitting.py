@@ -28,7 +28,7 @@ from palmette.jets._cut import upper_end
 from palmette.jets._sample import Sample, listed, usable
 from palmette.jets.files import batches
 from palmette.jets.ragged import Jets, joined
-from palmette.models.particles import check_positive
+from palmette.models.particles import check_magnitude
 from palmette.progress import Progress
 
 __all__ = ["ShowerFit", "fit_shower"]
@@ -129,15 +129,15 @@ def fit_shower(
     ((1, 8), [1.5, 1.8])
     """
     ends = _check(likelihood, impossible, within, level)
-    cut = None if t_cut is None else check_positive("t_cut", t_cut)
+    cut = None if t_cut is None else check_magnitude("t_cut", t_cut)
     names, fixed = ["rate"], {}
     if root_rate == "fit":
         names.append("root_rate")
     elif root_rate is not None:
-        fixed["root_rate"] = check_positive("root_rate", root_rate)
+        fixed["root_rate"] = check_magnitude("root_rate", root_rate)
     used, leaves, left_out = usable(joined(list(batches(jets, by))), min_leaves, max_leaves)
     sample = _possible(Sample(used, leaves, cut, threads), impossible, left_out)
-    asked = _Passes(sample, progress)
+    asked = _CountedLikelihood(sample, progress)
     try:
         best = _climbed(asked, len(sample.jets), names, fixed, ends)
         rates = {**fixed, **best.values}
@@ -152,7 +152,7 @@ def fit_shower(
     return ShowerFit(*fit, len(sample.jets), left_out, asked.count)
 
 
-class _Passes:
+class _CountedLikelihood:
     # log L, counted and shown.
 
     def __init__(self, sample: Sample, progress: bool | None) -> None:
@@ -175,7 +175,7 @@ class _Best(NamedTuple):
 
 
 def _climbed(
-    asked: _Passes, n_jets: int, names: list[str], fixed: Mapping[str, float], ends: tuple[float, float]
+    asked: _CountedLikelihood, n_jets: int, names: list[str], fixed: Mapping[str, float], ends: tuple[float, float]
 ) -> _Best:
     # By large steps to where a few jets could not tell better, then in units of what errors all have.
     low, high = (np.full(len(names), math.log(end)) for end in ends)
@@ -226,7 +226,7 @@ def _intervals(best: _Best, level: float) -> dict[str, tuple[float, float]]:
     return out
 
 
-def _reach(asked: _Passes, sample: Sample, rates: Mapping[str, float], top: float, level: float) -> float:
+def _reach(asked: _CountedLikelihood, sample: Sample, rates: Mapping[str, float], top: float, level: float) -> float:
     # How far t_cut may lie above the heaviest particle; the next ones tell how far apart they are there.
     heaviest = np.sort(sample.particles)[::-1][:11]
     apart = max(float(heaviest[0] - heaviest[-1]) / 10.0, 1e-9 * sample.t_cut)
@@ -252,7 +252,7 @@ def _check(likelihood: str, impossible: str, within: tuple[float, float], level:
         raise ValueError(f'impossible is {impossible!r}; choose "refuse" or "drop"')
     if not 0.0 < check_number("level", level) < 1.0:
         raise ValueError(f"level is {level!r}; it must lie between 0 and 1")
-    low, high = (check_positive("an end of within", end) for end in within)
+    low, high = (check_magnitude("an end of within", end) for end in within)
     if not low < high:
         raise ValueError(f"within is {within!r}; give the lower end first, and a larger one")
     return low, high

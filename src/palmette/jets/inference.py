@@ -27,7 +27,6 @@ __all__ = ["MAX_LEAVES", "infer"]
 
 MAX_LEAVES = 64  # of a jet that is sampled, unless more are asked for: ten seconds of a processor
 _LARGEST = 2048
-_MOST_EXACT = 22  # leaves: minutes, and half a gigabyte
 
 
 def infer(
@@ -101,7 +100,7 @@ def infer(
         check_whole("n_draws", n_draws),
         check_whole("seed", seed),
         _check_most("max_leaves", max_leaves, _LARGEST),
-        max(FEWEST_LEAVES, _check_most("exact_leaves", exact_leaves, _MOST_EXACT)),
+        max(FEWEST_LEAVES, _check_most("exact_leaves", exact_leaves, DEFAULTS.most_batch_leaves)),
         check_integer("sweeps", sweeps, FEWEST_SWEEPS),
         None if engine is None else 1,
         geometry,

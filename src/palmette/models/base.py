@@ -16,6 +16,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._static import compile_static
 from palmette.array_types import Floats
+from palmette.checks import is_whole
 from palmette.defaults import DEFAULTS
 from palmette.labels import check_labels
 
@@ -220,7 +221,7 @@ def checked_values(values: npt.ArrayLike, what: str, names: Callable[[int], str]
 
 def check_leaf_count(n_leaves: int) -> int:
     """A number of leaves that a model can have."""
-    if isinstance(n_leaves, bool) or not isinstance(n_leaves, int | np.integer):
+    if not is_whole(n_leaves):
         raise TypeError(f"the number of leaves must be an integer, not {type(n_leaves).__name__}")
     if n_leaves < 1:
         raise ValueError(f"a model needs at least one leaf; the data have {n_leaves}")

@@ -17,7 +17,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.features import describe_into, feature_loader
 
 if TYPE_CHECKING:
-    from palmette.models.base import FeatureModel
+    from palmette.models.base import FeatureModel, Model
     from palmette.models.cluster_model import ClusterModel
     from palmette.models.split_model import SplitModel
     from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -203,7 +203,7 @@ def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], 
     return split_log_potentials(model, sizes, *_member_sums(model, offsets, members), first, first + 1, first + 2)
 
 
-def require_log_potentials(model: FeatureModel, values: Floats) -> None:
+def require_log_potentials(model: Model, values: Floats) -> None:
     """Refuse NaN and +inf of a compiled score."""
     if not np.all(np.less(values, np.inf)):
         raise ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")

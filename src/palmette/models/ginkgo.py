@@ -17,7 +17,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.models import shower_laws as laws
 from palmette.models.mass_bounds import literal_bound, ordered_bound, symmetric_bound
-from palmette.models.particles import check_particles, check_positive, check_totals
+from palmette.models.particles import check_magnitude, check_particles, check_totals
 from palmette.models.split_model import SplitModel
 
 __all__ = ["Ginkgo"]
@@ -79,9 +79,9 @@ class Ginkgo(SplitModel):
         likelihood: str = "ordered",
         labels: Sequence[str] | None = None,
     ) -> None:
-        self.rate = check_positive("rate", rate)
-        self.root_rate = self.rate if root_rate is None else check_positive("root_rate", root_rate)
-        self.t_cut = None if t_cut is None else check_positive("t_cut", t_cut)
+        self.rate = check_magnitude("rate", rate)
+        self.root_rate = self.rate if root_rate is None else check_magnitude("root_rate", root_rate)
+        self.t_cut = None if t_cut is None else check_magnitude("t_cut", t_cut)
         particles = check_particles(momenta)
         check_totals(particles, np.array([0, len(particles)]))
         super().__init__(len(particles), theta=self._parameters(), additive=particles, labels=labels)

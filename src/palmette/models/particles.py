@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.checks import check_number, check_points
 
-__all__ = ["LARGEST", "SMALLEST", "check_particles", "check_positive", "check_totals", "jet_errors", "masses_squared"]
+__all__ = ["LARGEST", "SMALLEST", "check_magnitude", "check_particles", "check_totals", "jet_errors", "masses_squared"]
 
 LARGEST, SMALLEST = 1e30, 1e-30  # within these bounds no product or ratio of a shower's law leaves float64
 
@@ -19,10 +19,10 @@ _COLUMNS = "(E, px, py, pz)"
 _ROUNDING = 3e-5  # E² − |p|² of a massless particle is off by this share of E² if stored with six digits
 
 
-def check_positive(name: str, value: float) -> float:
+def check_magnitude(name: str, value: float) -> float:
     """A positive number of a size that can be computed with.
 
-    >>> check_positive("rate", 2)
+    >>> check_magnitude("rate", 2)
     2.0
     """
     if not SMALLEST <= check_number(name, value) <= LARGEST:

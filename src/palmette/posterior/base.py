@@ -14,6 +14,7 @@ from palmette.checks import check_integer
 from palmette.drawing.cards import card, named
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
+from palmette.models.evaluate import require_log_potentials
 from palmette.passes.conditions import Conditions
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
@@ -160,10 +161,7 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
     @cached
     def _inside(self) -> Floats:
         Z = self.passes.inside()
-        if not (np.inf > Z).all():
-            raise ValueError(
-                f"{type(self._model).__name__}.score returned NaN or inf; a log potential is finite or -inf"
-            )
+        require_log_potentials(self._model, Z)
         return Z
 
     @cached

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.checks import check_integer
+from palmette.checks import check_integer, seed_of
 from palmette.errors import ImpossibleData
 from palmette.posterior.cache import Cached
 from palmette.posterior.estimate import Estimate
@@ -99,7 +99,7 @@ class Distribution(Cached, Generic[Clustering]):
         if complete:
             return Estimate(min(1.0, float(np.exp(np.array(values) - self.log_partition).sum())), "exact")
         check_integer("n_draws", n_draws, 1)
-        log_probs = self._draw(n_draws, _seed(0 if rng is None else rng))[1] - self.log_partition
+        log_probs = self._draw(n_draws, seed_of(0 if rng is None else rng))[1] - self.log_partition
         own = self.log_potential(x) - self.log_partition
         share = float((log_probs > own + self._tolerance(own)).mean())
         # Agresti and Coull: a share of 0 or 1 among few draws is not certain.
@@ -108,7 +108,7 @@ class Distribution(Cached, Generic[Clustering]):
 
     def _sampled(self, size: int, rng: np.random.Generator | int | None) -> tuple[npt.NDArray[Any], Floats]:
         # Draws and their log-probabilities.
-        rows, log_potentials = self._draw(check_integer("size", size, 0), _seed(rng))
+        rows, log_potentials = self._draw(check_integer("size", size, 0), seed_of(rng))
         return rows, np.minimum(log_potentials - self.log_partition, 0.0)
 
     def _shown(self, x: Clustering) -> Clustering:
@@ -131,7 +131,3 @@ class Distribution(Cached, Generic[Clustering]):
         self._require_possible()
         own = self.log_potential(x)
         return None if own == -np.inf else self._above(own + self._tolerance(own), limit)
-
-
-def _seed(rng: np.random.Generator | int | None) -> int:
-    return int(np.random.default_rng(rng).integers(2**63))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self, TypeVar, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,9 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.drawing.cards import card, named
+from palmette.posterior.distribution import Clustering
 
 __all__ = ["DrawSequence"]
-
-Clustering = TypeVar("Clustering")
 
 
 class DrawSequence(Sequence[Clustering]):

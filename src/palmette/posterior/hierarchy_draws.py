@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels
@@ -67,7 +68,7 @@ class Draws(DrawSequence[Hierarchy]):
         masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
         return hierarchy.with_support([share.get(mask, 0.0) for mask in masks])
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, in at least this share of the draws, most frequent first."""
         masks, shares = self._shares()
         root = (1 << self.n_leaves) - 1

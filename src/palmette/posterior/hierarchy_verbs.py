@@ -85,7 +85,7 @@ class HierarchyVerbs(Distribution[Hierarchy]):
         found = self._frame.passes.number(cluster_mask(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
         mu = self._outside
         sizes = self._frame.passes.sizes

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_leaves
+from palmette.defaults import DEFAULTS
 from palmette.partition import Partition
 from palmette.posterior.draws import DrawSequence
 from palmette.posterior.tables import ClusterRow, Table, member_table
@@ -66,7 +67,7 @@ class PartitionDraws(DrawSequence[Partition]):
         inside, _ = self._inside_and_outside(group)
         return float((self.memberships[:, inside] == self.memberships[:, inside[:1]]).all(axis=1).mean())
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters in at least this share of the draws, most frequent first."""
         self._require_some()
         counts: dict[bytes, int] = {}

@@ -11,6 +11,7 @@ import numpy as np
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_leaves
+from palmette.defaults import DEFAULTS
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
 from palmette.passes.partitions.protocol import Choices
@@ -75,7 +76,7 @@ class PartitionVerbs(Distribution[Partition]):
         found = self._frame.passes.find(cluster_leaves(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[ClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters that occur with at least this probability; likeliest first."""
         clusters = np.flatnonzero((self._outside >= min_probability) & (self._frame.passes.sizes > 0))
         sizes = self._frame.passes.sizes[clusters]

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from palmette.defaults import DEFAULTS
 from palmette.evidence import compare_found
 from palmette.posterior import ConditionalClusters
 from palmette.report.listing import Listing
@@ -16,8 +17,6 @@ from palmette.report.markup import Html, element, joined
 from palmette.report.support_picture import support_picture
 
 __all__ = ["Belief", "belief_in"]
-
-_LEAVES = 20  # up to which support is drawn against β: it takes nine posteriors
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,6 @@ def _choice(posterior: Any, listing: Listing) -> Html:
     )
     said = element("p", element("strong", "These probabilities are given β."), f" {words}")
     picture = None
-    if posterior.trellis is None and 2 < posterior.n_leaves <= _LEAVES and 0 < beta < math.inf:
+    if posterior.trellis is None and 2 < posterior.n_leaves <= DEFAULTS.pictured_leaves and 0 < beta < math.inf:
         picture = support_picture(posterior, listing)
     return joined((said, picture))

@@ -7,6 +7,7 @@ from typing import Any
 
 from palmette.coalescent import CoalescentDraws
 from palmette.labels import leaf_index
+from palmette.passes.conditions import Leaves
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.sampling import SampledPartitions, SampledPosterior
@@ -29,7 +30,6 @@ _MOST_RIVALS = 6  # splits, or joins, that are listed for one cluster
 _WORTH_LISTING = 1e-3
 _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 
-Leaves = frozenset[int]
 Rival = tuple[list[int], float]
 Hierarchies = HierarchyPosterior | HierarchyMixture  # those that are sums over a trellis
 Partitions = PartitionPosterior | PartitionMixture

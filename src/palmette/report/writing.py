@@ -9,6 +9,7 @@ import numpy as np
 
 from palmette.checks import check_integer
 from palmette.coalescent import CoalescentDraws
+from palmette.defaults import DEFAULTS
 from palmette.evaluate import BootstrapRow
 from palmette.report.bootstrap import add_bootstrap
 from palmette.report.classes import read_classes
@@ -35,7 +36,7 @@ def write(
     command: str | None = None,
     data: Any = None,
     n_alternatives: int = 5,
-    min_probability: float = 0.01,
+    min_probability: float = DEFAULTS.min_probability,
     bootstrap: Iterable[BootstrapRow] | None = None,
 ) -> Path:
     """Write a report on a posterior to `path`: one HTML file that needs no network and no other file.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Indices
+from palmette.checks import is_whole
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.features import feature_loader
@@ -86,7 +87,7 @@ def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | No
 def _check_width(width: int | None, n: int) -> int:
     if width is None:
         return max(1, n * (n - 1) // 2)
-    if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+    if not is_whole(width) or width < 1:
         raise ValueError(
             f"width is {width!r}; expected how many forests to keep, a whole number of at least 1, or None"
         )

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from palmette.checks import is_whole
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.posterior import PartitionDraws, PartitionPosterior
 from palmette.progress import Progress
@@ -37,7 +38,7 @@ def perturb_and_map(
     """
     if not isinstance(model, CorrelationClusters):
         raise TypeError(f"perturb_and_map perturbs the affinities of a CorrelationClusters model, not {model!r}")
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+    if not is_whole(size) or size < 0:
         raise ValueError(f"size is {size!r}; expected the number of draws, a whole number of at least 0")
     if noise not in ("gumbel", "logistic"):
         raise ValueError(f'noise is {noise!r}; expected "gumbel" or "logistic"')

@@ -30,7 +30,7 @@ from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
-__all__ = ["posterior"]
+__all__ = ["Beyond", "posterior"]
 
 Beyond = Literal["sampled", "sparse"]
 

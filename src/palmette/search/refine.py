@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.checks import check_seconds
+from palmette.checks import check_seconds, is_whole, seed_of
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
@@ -80,7 +80,7 @@ def refine(
     given = Found(hierarchy, model.log_potential(hierarchy))
     if model.n_leaves < 3:
         return given
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    seed = seed_of(rng)
     search = _Search(model, hierarchy)
     with closing(Progress(f"refining, n = {model.n_leaves}", seconds or rounds or 1.0, progress)) as bar:
         *_, best = search.start, *local_optima(search, seed, _Clock(seconds, rounds, bar))
@@ -207,5 +207,5 @@ def _check_end(seconds: float | None, rounds: int | None) -> None:
     if seconds is None and rounds is None:
         raise ValueError("refine needs an end: give seconds, rounds, or both")
     check_seconds(seconds)
-    if rounds is not None and (isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0):
+    if rounds is not None and (not is_whole(rounds) or rounds < 0):
         raise ValueError(f"rounds is {rounds!r}; expected a whole number of at least 0, or None")

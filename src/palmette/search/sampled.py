@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from palmette.checks import seed_of
 from palmette.hierarchy import Hierarchy
 from palmette.models.tempered import Tempered
 from palmette.progress import Progress
@@ -49,7 +50,7 @@ def sampled_hierarchies(
     where they are; if they are frozen, to chains of many, and each one's last hierarchy is refined before, by itself.
     Of the two answers the one whose chains agree better is returned.
     """
-    seed = int(np.random.default_rng(limits.rng).integers(2**62))
+    seed = seed_of(limits.rng, bits=62)
     seconds = limits.seconds if limits.sweeps is None else None
     if perplexity is not None:
         some = None if limits.seconds is None else _SHARE * limits.seconds

@@ -13,7 +13,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.jets.ragged import Jet
 from palmette.jets.simulated import GinkgoJets
-from palmette.models.particles import LARGEST, check_positive
+from palmette.models.particles import LARGEST, check_magnitude
 from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simulate_showers
 
 __all__ = ["GinkgoJets", "Jet", "ginkgo"]
@@ -61,8 +61,8 @@ def ginkgo(
     """
     given = {"momentum": momentum, "mass": mass, "rate": rate, "root_rate": root_rate, "t_cut": t_cut}
     values = _with_preset(preset, {name: value for name, value in given.items() if value is not None})
-    law = {name: check_positive(name, values[name]) for name in ("rate", "root_rate", "t_cut")}
-    mass = check_positive("mass", values["mass"])
+    law = {name: check_magnitude(name, values[name]) for name in ("rate", "root_rate", "t_cut")}
+    mass = check_magnitude("mass", values["mass"])
     start = _start(values["momentum"], mass)
     fewest = 1 if min_leaves is None else check_integer("min_leaves", min_leaves, 1)
     most = _UNBOUNDED if max_leaves is None else check_integer("max_leaves", max_leaves, fewest)

@@ -15,6 +15,7 @@ from palmette.cli.notes import note
 from palmette.cli.reading.hierarchy_models import ChosenModel, make_model
 from palmette.cli.reading.problem import Problem
 from palmette.cli.telling.exactness import progress
+from palmette.defaults import DEFAULTS
 
 if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it
     from palmette.evaluate import BootstrapRow
@@ -22,8 +23,6 @@ if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait fo
 
 __all__ = ["Figures", "Resampled", "resampling"]
 
-_QUICK = 12  # leaves up to which an exact MAP takes milliseconds
-_MOST = 16  # leaves up to which it is found at all: seconds for each of thousands of draws are hours
 _FEW = 10  # columns: with fewer, draws hardly differ
 
 
@@ -79,9 +78,10 @@ def resampling(
         raise click.UsageError(
             f"--bootstrap draws columns anew, and a {problem.precomputed} matrix has none of its own"
         )
-    way = options["bootstrap_by"] or ("map" if n <= _QUICK else "greedy")
-    if way == "map" and n > _MOST:
-        raise click.UsageError(f"--bootstrap-by map is for up to {_MOST} leaves, not {n}; take greedy")
+    way = options["bootstrap_by"] or ("map" if n <= DEFAULTS.resampled_leaves else "greedy")
+    most = DEFAULTS.most_resampled_leaves
+    if way == "map" and n > most:
+        raise click.UsageError(f"--bootstrap-by map is for up to {most} leaves, not {n}; take greedy")
     points = problem.points()
     if points.shape[1] < 2:
         raise click.UsageError("--bootstrap draws columns anew; with one column there is nothing to draw")

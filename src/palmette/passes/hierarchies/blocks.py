@@ -12,7 +12,7 @@ from palmette.array_types import Floats, Ints, Masks
 from palmette.models.full_tables import listed_log_psi
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.all_clusters import AllClusters
-from palmette.recursions.hierarchies.listed import left_parts
+from palmette.recursions.hierarchies.listed import list_left_parts
 
 __all__ = ["BLOCK", "SplitBlock", "SplitBlocks"]
 
@@ -28,7 +28,7 @@ class SplitBlock(NamedTuple):
     def parts(self) -> tuple[Ints, Ints]:
         """L and R of every split, in the shape of `log_psi`."""
         left = np.empty(self.log_psi.shape, np.int64)
-        left_parts(self.parents, left)
+        list_left_parts(self.parents, left)
         return left, self.parents.astype(np.int64)[:, None] ^ left
 
 

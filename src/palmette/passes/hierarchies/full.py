@@ -139,18 +139,18 @@ class FullHierarchyPasses(HierarchyPasses):
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
         left = np.empty(2 ** (int(cluster).bit_count() - 1) - 1, dtype=np.uint32)
         values = np.empty(len(left))
-        self._split_values(self.tables.data, V, np.uint64(cluster), left, values)
+        self._split_terms(self.tables.data, V, np.uint64(cluster), left, values)
         return left, np.uint32(cluster) ^ left, values
 
     @cached_property
-    def _split_values(self) -> Any:
-        return self.tables.specialised(inside.split_values)
+    def _split_terms(self) -> Any:
+        return self.tables.specialised(inside.split_terms)
 
     def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks."""
         one, two = np.array(left, dtype=np.uint64), np.array(right, dtype=np.uint64)
         out = np.empty(len(one))
-        self.tables.specialised(inside.listed_log_psi)(self.tables.data, one | two, one, two, out)
+        self.tables.specialised(inside.log_psi_of_splits)(self.tables.data, one | two, one, two, out)
         return out
 
     def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:

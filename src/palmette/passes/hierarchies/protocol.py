@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette.array_types import Floats, Words
+from palmette.array_types import Floats, Numbers, Words
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["HierarchyPasses", "Numbers", "Outside", "SplitShares", "Splits"]
+__all__ = ["HierarchyPasses", "Outside", "SplitShares", "Splits"]
 
-Numbers = npt.NDArray[np.integer[Any]]
 Splits = tuple[Numbers, Numbers, Floats]  #: the two parts of each split, and a value
 
 

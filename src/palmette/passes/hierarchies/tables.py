@@ -15,7 +15,7 @@ from palmette.labels import describe_cluster
 from palmette.models.full_tables import Potentials
 from palmette.models.split_model import HierarchyModel
 from palmette.passes.all_clusters import AllClusters
-from palmette.recursions.hierarchies.inside import listed_log_psi, solve_all
+from palmette.recursions.hierarchies.inside import log_psi_of_splits, solve_all
 from palmette.threads import Workers
 
 __all__ = ["SplitTables", "tabulate_potentials"]
@@ -79,7 +79,7 @@ def _try_out(model: HierarchyModel, potentials: Potentials) -> None:
     proper = (left != 0) & (left != parent)
     parent, left = parent[proper], left[proper]
     one, two = np.empty(len(left)), np.empty(len(left))
-    evaluate = specialise(listed_log_psi, log_psi=potentials.log_psi)
+    evaluate = specialise(log_psi_of_splits, log_psi=potentials.log_psi)
     evaluate(potentials.data, parent, left, parent ^ left, one)
     evaluate(potentials.data, parent, parent ^ left, left, two)
     bad = np.flatnonzero(~(one < np.inf) | ~np.isclose(one, two, rtol=1e-9, atol=1e-9))

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from palmette.checks import is_whole
 from palmette.clusters import Cluster
 from palmette.errors import ImpossibleData
 from palmette.passes.conditions import Conditions, Leaves, Sharing
@@ -89,7 +90,7 @@ class PartitionConditions(Conditions):
         return into + (f" given {' and '.join(parts)}" if parts else "")
 
     def _check_number(self, n_clusters: int) -> int:
-        if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer):
+        if not is_whole(n_clusters):
             raise TypeError(f"n_clusters is {n_clusters!r}; expected a whole number")
         if not 1 <= n_clusters <= len(self.labels):
             raise ImpossibleData(f"{len(self.labels)} leaves cannot be put into {n_clusters} clusters")

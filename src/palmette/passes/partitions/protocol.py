@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Numbers
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
-__all__ = ["Choices", "Numbers", "PartitionPasses"]
+__all__ = ["Choices", "PartitionPasses"]
 
-Numbers = npt.NDArray[np.integer[Any]]
 Choices = tuple[Numbers, Numbers, Floats]  #: clusters, what each leaves or goes with, and a value
 
 _FITTED = 500  # leaves: for more, the least squares of `_expected_sum` take too long

@@ -25,12 +25,12 @@ __all__ = [
     "count_clusters",
     "inside_blocks",
     "inside_clusters",
-    "listed_log_psi",
+    "log_psi_of_splits",
     "max_blocks",
     "max_clusters",
     "solve_all",
     "solve_all_inline",
-    "split_values",
+    "split_terms",
     "sum_all_inline",
 ]
 
@@ -343,7 +343,7 @@ def sum_all_inline(log_psi: Any) -> Any:
     return specialise_inline(_solve_all, **_scoring(log_psi), **_SUM_ALONE)
 
 
-def split_values(data, V, mask, left, out):
+def split_terms(data, V, mask, left, out):
     """left[j] = L and out[j] = log ψ(L, R) + V[L] + V[R] for every split of one cluster, by increasing L."""
     P = np.uint64(mask)
     lowest = lowest_leaf(P)
@@ -357,7 +357,7 @@ def split_values(data, V, mask, left, out):
         sub = next_subset(sub, others)
 
 
-def listed_log_psi(data, parents, lefts, rights, out):
+def log_psi_of_splits(data, parents, lefts, rights, out):
     """out[i] = log ψ of the i-th listed split."""
     for i in range(out.size):
         out[i] = log_psi(data, parents[i], lefts[i], rights[i])

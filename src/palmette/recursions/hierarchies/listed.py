@@ -17,11 +17,11 @@ from palmette.clusters import lowest_leaf
 from palmette.numeric import accumulate, exponential, largest
 from palmette.recursions.subsets import ZERO, next_subset
 
-__all__ = ["count", "entropies", "inside", "left_parts", "maximum", "send_down"]
+__all__ = ["count", "entropies", "inside", "list_left_parts", "maximum", "send_down"]
 
 
 @kernel
-def left_parts(parents, out):
+def list_left_parts(parents, out):
     """out[i, j] = L of the j-th split of the i-th cluster."""
     for i in range(parents.size):
         P = np.uint64(parents[i])

@@ -21,7 +21,7 @@ __all__ = [
     "find_clusters",
     "is_closed",
     "leaf_order",
-    "list_nodes",
+    "list_members",
     "ragged",
 ]
 
@@ -163,7 +163,7 @@ def _add_pairs(bounds: Ints, members: Indices, together: npt.NDArray[np.float64]
 
 
 @kernel
-def list_nodes(parents, starts, members, n):
+def list_members(parents, starts, members, n):
     """members[starts[v]], …: the leaves below node v of a hierarchy, increasing."""
     filled = np.zeros(parents.size, np.int64)
     for leaf in range(n):

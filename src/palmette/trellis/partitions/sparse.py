@@ -24,7 +24,7 @@ from palmette.trellis.partitions.families import (
     find_clusters,
     is_closed,
     leaf_order,
-    list_nodes,
+    list_members,
     ragged,
 )
 from palmette.trellis.partitions.paths import Paths, count_paths
@@ -364,7 +364,7 @@ def _nodes_listed(hierarchy: Hierarchy) -> tuple[Ints, Indices]:
             f"many to combine them with others; one hierarchy alone (from_hierarchy) may have any number of leaves"
         )
     members = np.empty(sizes.sum(), dtype=np.int32)
-    list_nodes(hierarchy.parents, np.cumsum(sizes) - sizes, members, hierarchy.n_leaves)
+    list_members(hierarchy.parents, np.cumsum(sizes) - sizes, members, hierarchy.n_leaves)
     return sizes, members
 
 
