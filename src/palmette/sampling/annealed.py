@@ -29,9 +29,9 @@ from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.progress import Progress
-from palmette.sampling.chain import HierarchyMoves
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
+from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 from palmette.sampling.partition_moves import PartitionMoves
 from palmette.sampling.partition_reference import reference_of

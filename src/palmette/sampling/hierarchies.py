@@ -16,9 +16,9 @@ from palmette.models.split_model import HierarchyModel, SplitModel, require_bina
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
+from palmette.sampling.hierarchy_chain import HierarchyChains
 from palmette.sampling.run import Run, check_end, fingerprint
 from palmette.sampling.sampled_hierarchies import SampledPosterior
-from palmette.sampling.single import SingleChains
 from palmette.sampling.tempering import TemperedChains
 
 __all__ = ["HierarchyRun", "sample_hierarchies"]
@@ -45,7 +45,7 @@ class HierarchyRun(Run[SampledPosterior]):
         single = n_rungs == 1 or model.n_leaves < 3
         more = [repr(sorted(map(sorted, groups))).encode() for groups in (conditions.required, conditions.forbidden)]
         more += [start.with_support({}).to_newick().encode() for start in starts]  # where one begins, not who says so
-        kind = SingleChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
+        kind = HierarchyChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
         self.moves, self.seed = kind.moves, seed
         self._starts, self._n_rungs = starts, n_rungs
         super().__init__(

@@ -25,8 +25,8 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 from palmette.sampling.dispersal import far_apart, n_candidates
-from palmette.sampling.drawn_pairs import pair_distances
 from palmette.sampling.partition_moves import PartitionMoves, PartitionState
+from palmette.sampling.partition_pairs import pair_distances
 from palmette.sampling.partition_state import N_CLUSTERS, Groups, membership
 
 __all__ = ["PartitionChains"]

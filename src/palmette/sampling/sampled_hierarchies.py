@@ -29,7 +29,7 @@ from palmette.sampling.annealed import anneal_hierarchies
 from palmette.sampling.by_trellis import log_partition_by
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
-from palmette.sampling.pairs import expected_lca
+from palmette.sampling.hierarchy_pairs import expected_lca
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.smoothing import smoothed
 from palmette.sampling.starts import QUENCHES, quench

@@ -20,9 +20,9 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.tables import Table
 from palmette.sampling.annealed import anneal_partitions
-from palmette.sampling.drawn_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
-from palmette.sampling.drawn_pairs import coclustering, gains, is_together, pair_distances
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
+from palmette.sampling.partition_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
+from palmette.sampling.partition_pairs import coclustering, gains, is_together, pair_distances
 from palmette.sampling.partition_state import membership
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.starts import QUENCHES, quench

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.sampling.chain import ChainState, HierarchyMoves
+from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
 from palmette.sampling.tempered_moves import State, TemperedMoves
 
 __all__ = ["QUENCHES", "anneal", "cooling", "fewer_sweeps", "quench"]
@@ -45,7 +45,7 @@ def cooling(moves: TemperedMoves[Any], rng: np.random.Generator) -> Floats:
     return np.logspace(-decades, 0.0, max(10, math.ceil(_PER_DECADE * decades)))
 
 
-def anneal(moves: HierarchyMoves, state: ChainState, tempers: Floats, n_moves: int) -> tuple[float, int]:
+def anneal(moves: HierarchyMoves, state: HierarchyState, tempers: Floats, n_moves: int) -> tuple[float, int]:
     """A sweep of so many moves at each t; Σ log ψ at the end, and how many splits are impossible."""
     penalties = np.geomspace(_MILDEST, _HARSHEST, len(tempers))
     for temper, penalty in zip(tempers.tolist(), penalties.tolist(), strict=True):

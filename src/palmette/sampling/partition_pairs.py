@@ -11,8 +11,8 @@ from palmette._immutable import read_only
 from palmette._jit import kernel, reduction
 from palmette.array_types import Floats, Ints
 from palmette.sampling.diagnostics import MORE_SEEN
-from palmette.sampling.drawn_clusters import Memberships
 from palmette.sampling.estimates import Estimates
+from palmette.sampling.partition_clusters import Memberships
 
 __all__ = ["coclustering", "gains", "is_together", "pair_distances"]
 
