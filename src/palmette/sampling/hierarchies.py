@@ -17,6 +17,7 @@ from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
 from palmette.sampling.hierarchy_chain import HierarchyChains
+from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.run import Run, check_end, fingerprint
 from palmette.sampling.sampled_hierarchies import SampledPosterior
 from palmette.sampling.tempering import TemperedChains
@@ -26,6 +27,8 @@ __all__ = ["HierarchyRun", "sample_hierarchies"]
 
 class HierarchyRun(Run[SampledPosterior]):
     """Chains that can go on: what `sample_hierarchies` starts, and `SampledPosterior.resume` continues."""
+
+    moves: HierarchyMoves
 
     def __init__(
         self,
@@ -46,13 +49,12 @@ class HierarchyRun(Run[SampledPosterior]):
         more = [repr(sorted(map(sorted, groups))).encode() for groups in (conditions.required, conditions.forbidden)]
         more += [start.with_support({}).to_newick().encode() for start in starts]  # where one begins, not who says so
         kind = HierarchyChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
-        self.moves, self.seed = kind.moves, seed
         self._starts, self._n_rungs = starts, n_rungs
         super().__init__(
             kind,
             fingerprint(model, more, (n_chains, n_rungs, seed)),
-            n_leaves=model.n_leaves,
             n_chains=n_chains,
+            seed=seed,
             threads=threads,
             checkpoint=checkpoint,
             progress=progress,

@@ -27,7 +27,7 @@ from palmette.partition import Partition
 from palmette.sampling.dispersal import far_apart, n_candidates
 from palmette.sampling.partition_moves import PartitionMoves, PartitionState
 from palmette.sampling.partition_pairs import pair_distances
-from palmette.sampling.partition_state import N_CLUSTERS, Groups, membership
+from palmette.sampling.partition_state import N_CLUSTERS, Groups
 
 __all__ = ["PartitionChains"]
 
@@ -84,8 +84,8 @@ class PartitionChains:
         return -np.inf if impossible else value
 
     def record(self, state: PartitionState, out: npt.NDArray[np.int32]) -> None:
-        """Write the membership down, clusters numbered by their first leaves."""
-        membership(state.groups, out)
+        """Write the membership down."""
+        self.moves.record(state, out)
 
     def pack(self, state: PartitionState) -> dict[str, npt.NDArray[Any]]:
         """The partition with its sums, whose rounding depends on where they came from, and the random numbers."""

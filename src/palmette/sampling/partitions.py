@@ -39,12 +39,11 @@ class PartitionRun(Run[SampledPartitions]):
         self.model, self._reference, self._starts = model, reference, starts
         more = [reference.parents.tobytes(), *(start.membership.tobytes() for start in starts)]
         kind = PartitionChains(model, reference, starts, seed, n_chains)
-        self.moves, self.seed = kind.moves, seed
         super().__init__(
             kind,
             fingerprint(model, more, (n_chains, seed)),
-            n_leaves=model.n_leaves,
             n_chains=n_chains,
+            seed=seed,
             threads=threads,
             checkpoint=checkpoint,
             progress=progress,

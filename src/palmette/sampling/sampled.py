@@ -18,6 +18,7 @@ from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
+from palmette.sampling.starts import QUENCHES, quench
 from palmette.sampling.verdict import Verdict
 
 __all__ = ["Sampled"]
@@ -25,9 +26,10 @@ __all__ = ["Sampled"]
 _BURNT = 0.25  # share of each chain that is not used
 
 AnyModel = TypeVar("AnyModel", bound=FeatureModel)
+Clustering = TypeVar("Clustering")
 
 
-class Sampled(Cached, Generic[AnyModel]):
+class Sampled(Cached, Generic[AnyModel, Clustering]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
@@ -80,12 +82,12 @@ class Sampled(Cached, Generic[AnyModel]):
         """log Z, by annealed importance sampling."""
 
     @abstractmethod
-    def log_potential(self, clustering: Any, /) -> float:
+    def log_potential(self, clustering: Clustering, /) -> float:
         """Σ log ψ of one of the things that are drawn."""
 
     @abstractmethod
-    def _drawn(self, draw: int) -> Any:
-        """A draw, all being numbered chain after chain."""
+    def _read(self, row: npt.NDArray[Any]) -> Clustering:
+        """What the moves wrote down in a row."""
 
     @cached
     def entropy(self) -> Estimate:
@@ -122,6 +124,20 @@ class Sampled(Cached, Generic[AnyModel]):
     def resume(self, *, seconds: float | None = 60.0, sweeps: int | None = None, precision: float = 0.005) -> Self:
         """The same chains, longer: as if they had never stopped. The arguments are those that the run began with."""
         return self._run.go_on(seconds, sweeps, precision)  # type: ignore[no-any-return]
+
+    def _drawn(self, draw: int) -> Clustering:
+        # All draws being numbered chain after chain.
+        return self._read(self._rows[divmod(draw, self.n_draws)])
+
+    def _cooled_further(self, best: Clustering) -> tuple[Clustering, float]:
+        # The best of all that moves come upon from there on the way down, and its log φ.
+        moves, row = self._run.moves, np.empty(self._rows.shape[2], dtype=np.int32)
+        state = moves.start(best, self._run.seed, QUENCHES)
+        value = moves.restate(state)[0]
+        for value in quench(moves, state):  # noqa: B007
+            moves.record(state, row)
+            best = self._read(row)
+        return best, value
 
     def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:
         # Of the draws in which something happened, which are given chain after chain.
