@@ -53,7 +53,8 @@ import palmette as pal
 from palmette.sampling.chains import Chains
 from palmette.sampling.diagnostics import effective_size, rank_effective_size, rank_r_hat, split_r_hat
 from palmette.sampling.hierarchy_chain import HierarchyChains
-from palmette.sampling.hierarchy_moves import N_STOPS, HierarchyMoves, HierarchyState
+from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
+from palmette.sampling.patches import N_STOPS
 from palmette.sampling.tilings import smooth
 from palmette.threads import default_threads
 

@@ -13,7 +13,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.models.split_model import SplitModel
 from palmette.sampling.anywhere import any_hierarchy
-from palmette.sampling.chance import new_stream
+from palmette.sampling.chance import COOLING, new_stream
 from palmette.sampling.dispersal import far_apart, n_candidates
 from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
 from palmette.sampling.starts import anneal, cooling
@@ -31,7 +31,7 @@ class HierarchyChains:
         self.moves = HierarchyMoves(model)
         self._model, self._starts, self._seed = model, starts, seed
         self.width, self.n_candidates = 2 * model.n_leaves - 1, n_candidates(model.n_leaves)
-        self._cooling = cooling(self.moves, np.random.default_rng([seed, 2**32]))
+        self._cooling = cooling(self.moves, np.random.default_rng([seed, COOLING]))
 
     def begin(self, chain: int) -> HierarchyState:
         """At the start that is given for this chain, if it is possible, else at one that is cooled down."""
@@ -69,7 +69,7 @@ class HierarchyChains:
             state = self._copied(source, number)
         between = self._cooling[(self._cooling > first) & (self._cooling < temper)]
         between = np.repeat(between, np.where(between > _SLOW, slower, 1))
-        if anneal(self.moves, state, np.append(between, temper), n)[1]:
+        if anneal(self.moves, state, np.append(between, temper))[1]:
             raise ImpossibleData(
                 f"no possible hierarchy over these {n} leaves was found under {self._model!r}; "
                 "if there is one, give it in starts"

@@ -24,12 +24,11 @@ from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_wal
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
 from palmette.sampling.hierarchy_state import list_nodes, restater
-from palmette.sampling.patches import Patch, empty_patch, redrawer
+from palmette.sampling.patches import N_STOPS, Patch, empty_patch, redrawer
 from palmette.trellis.counting import double_factorial
 
 __all__ = ["HierarchyMoves", "HierarchyState"]
 
-N_STOPS = 8  # of a patch, at most: more cost more than they gain
 _MOST_PATCHES, _FEWEST_PATCHES = 0.25, 0.04  # of all moves: a patch is a large part of a small hierarchy
 _LEAVES = 0.8  # of all regrafts: what is slowest is mostly a leaf that belongs to two places far apart
 _SMALLEST = 3.0  # leaves of the cluster that a move happens in

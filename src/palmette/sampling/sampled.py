@@ -16,9 +16,10 @@ from palmette.drawing.cards import named
 from palmette.models.base import FeatureModel
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
+from palmette.sampling.chance import QUENCHES
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
-from palmette.sampling.starts import QUENCHES, quench
+from palmette.sampling.starts import quench
 from palmette.sampling.verdict import Verdict
 
 __all__ = ["Sampled"]

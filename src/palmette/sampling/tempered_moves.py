@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from palmette.models.base import FeatureModel
 
-__all__ = ["State", "TemperedMoves"]
+__all__ = ["HARSHEST", "MILDEST", "State", "TemperedMoves"]
+
+MILDEST, HARSHEST = 1.0, 50.0  # what something impossible costs at the beginning and at the end of cooling, in nats
 
 State = TypeVar("State")
 
