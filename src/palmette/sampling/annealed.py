@@ -21,6 +21,7 @@ import numpy as np
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_seconds
 from palmette.clusters import Cluster
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
@@ -135,8 +136,8 @@ def anneal_hierarchies(
     model: HierarchyModel,
     *,
     steps: int | None = None,
-    seconds: float | None = 30.0,
-    n_runs: int = 32,
+    seconds: float | None = DEFAULTS.annealing_seconds,
+    n_runs: int = DEFAULTS.annealing_runs,
     last: float = 1.0,
     require: Iterable[Cluster] = (),
     forbid: Iterable[Cluster] = (),
@@ -166,8 +167,8 @@ def anneal_partitions(
     model: PartitionModel,
     *,
     steps: int | None = None,
-    seconds: float | None = 30.0,
-    n_runs: int = 32,
+    seconds: float | None = DEFAULTS.annealing_seconds,
+    n_runs: int = DEFAULTS.annealing_runs,
     last: float = 1.0,
     reference: Hierarchy | None = None,
     rng: np.random.Generator | int | None = 0,

@@ -11,6 +11,7 @@ import numpy as np
 
 from palmette.checks import check_integer
 from palmette.clusters import Cluster
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -75,10 +76,10 @@ class HierarchyRun(Run[SampledPosterior]):
 def sample_hierarchies(
     model: HierarchyModel,
     *,
-    seconds: float | None = 60.0,
+    seconds: float | None = DEFAULTS.seconds,
     sweeps: int | None = None,
-    precision: float = 0.005,
-    n_chains: int = 6,
+    precision: float = DEFAULTS.precision,
+    n_chains: int = DEFAULTS.n_chains,
     n_rungs: int = 1,
     starts: Iterable[Hierarchy] = (),
     require: Iterable[Cluster] = (),

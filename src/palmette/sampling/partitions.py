@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
@@ -64,10 +65,10 @@ class PartitionRun(Run[SampledPartitions]):
 def sample_partitions(
     model: PartitionModel,
     *,
-    seconds: float | None = 60.0,
+    seconds: float | None = DEFAULTS.seconds,
     sweeps: int | None = None,
-    precision: float = 0.005,
-    n_chains: int = 6,
+    precision: float = DEFAULTS.precision,
+    n_chains: int = DEFAULTS.n_chains,
     starts: Iterable[Partition] = (),
     reference: Hierarchy | None = None,
     checkpoint: str | os.PathLike[str] | None = None,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.models.base import FeatureModel
 from palmette.posterior.cache import Cached, cached
@@ -122,7 +123,13 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         """A few words on how far it is."""
         return f"R̂ {self.verdict.r_hat:.2f}, errors up to {self.verdict.standard_error:.2g}"
 
-    def resume(self, *, seconds: float | None = 60.0, sweeps: int | None = None, precision: float = 0.005) -> Self:
+    def resume(
+        self,
+        *,
+        seconds: float | None = DEFAULTS.seconds,
+        sweeps: int | None = None,
+        precision: float = DEFAULTS.precision,
+    ) -> Self:
         """The same chains, longer: as if they had never stopped. The arguments are those that the run began with."""
         return self._run.go_on(seconds, sweeps, precision)  # type: ignore[no-any-return]
 
