@@ -104,18 +104,6 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
         reference = self._run.arguments["reference"]
         return anneal_partitions(self.model, reference=reference, threads=self._run.threads).log_partition
 
-    @property
-    def log_evidence(self) -> Estimate:
-        """The log probability of the data under a Dirichlet process: log Z + log Γ(α) − log Γ(α + n)."""
-        offset = self.model.log_evidence_offset
-        if offset is None:
-            raise TypeError(
-                f"{type(self.model).__name__} gives no probability of data, so there is no evidence; "
-                "log_partition is log Z. A DirichletProcess has an evidence"
-            )
-        found = self.log_partition
-        return Estimate(found.value + float(offset), "estimate", found.standard_error)
-
     # Partitions.
 
     @cached
