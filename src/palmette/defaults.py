@@ -56,7 +56,7 @@ class Defaults:
     seconds: float = 60.0
     #: Standard error of every cluster's probability at which they stop before: two of them are a percent.
     precision: float = 0.005
-    #: Chains side by side: of two answers six miss none in silence, as four do (measured in docs/sampling.md).
+    #: Chains side by side: six from chosen starts missed neither of two answers in silence (docs/sampling.md).
     n_chains: int = 6
     #: Seconds that annealing takes at most for log Z: half of what the chains had, since it comes on top.
     annealing_seconds: float = 30.0
