@@ -50,10 +50,11 @@ from _metropolis import empty_proposal, walker
 from sklearn.datasets import load_iris
 
 import palmette as pal
-from palmette.sampling.chain import N_STOPS, ChainState, HierarchyMoves
 from palmette.sampling.chains import Chains
 from palmette.sampling.diagnostics import effective_size, rank_effective_size, rank_r_hat, split_r_hat
-from palmette.sampling.single import SingleChains
+from palmette.sampling.hierarchy_chain import HierarchyChains
+from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
+from palmette.sampling.patches import N_STOPS
 from palmette.sampling.tilings import smooth
 from palmette.threads import default_threads
 
@@ -77,7 +78,7 @@ class Palmette:
 
     name = "palmette"
 
-    def __init__(self, moves: HierarchyMoves, starts: list[ChainState], n_moves: int, seed: int) -> None:
+    def __init__(self, moves: HierarchyMoves, starts: list[HierarchyState], n_moves: int, seed: int) -> None:
         self.moves, self.n_moves = moves, n_moves
         self.states = [copy_of(moves, start, seed + i) for i, start in enumerate(starts)]
 
@@ -90,7 +91,7 @@ class Metropolis(Palmette):
 
     name = "Metropolis"
 
-    def __init__(self, moves: HierarchyMoves, starts: list[ChainState], n_moves: int, seed: int) -> None:
+    def __init__(self, moves: HierarchyMoves, starts: list[HierarchyState], n_moves: int, seed: int) -> None:
         super().__init__(moves, starts, n_moves, seed)
         model = moves.model
         self.data = (model.theta, model.pairwise)
@@ -103,16 +104,16 @@ class Metropolis(Palmette):
         return self.moves.restate(state)[0]  # what rounding has piled up goes
 
 
-def copy_of(moves: HierarchyMoves, state: ChainState, seed: int) -> ChainState:
+def copy_of(moves: HierarchyMoves, state: HierarchyState, seed: int) -> HierarchyState:
     out = np.empty(len(state.tree.size), dtype=np.int32)
     moves.restate(state)
     moves.record(state, out)
     return moves.start(pal.Hierarchy.from_parents(out.tolist(), moves.model.labels), seed, 0)
 
 
-def far_apart(moves: HierarchyMoves, seed: int) -> list[ChainState]:
+def far_apart(moves: HierarchyMoves, seed: int) -> list[HierarchyState]:
     """Where chains begin: where those of `sample_hierarchies` would."""
-    chains = Chains(SingleChains(moves.model, [], seed), N_CHAINS)
+    chains = Chains(HierarchyChains(moves.model, [], seed), N_CHAINS)
     chains.begin(1)
     return chains.states
 

@@ -64,6 +64,14 @@ class Defaults:
     most_resampled_leaves: int = 16
     #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.
     seconds: float = 60.0
+    #: Standard error of every cluster's probability at which they stop before: two of them are a percent.
+    precision: float = 0.005
+    #: Chains side by side: six from chosen starts missed neither of two answers in silence (docs/sampling.md).
+    n_chains: int = 6
+    #: Seconds that annealing takes at most for log Z: half of what the chains had, since it comes on top.
+    annealing_seconds: float = 30.0
+    #: Independent runs of annealing, whose spread is the error: of 32 it is known within an eighth.
+    annealing_runs: int = 32
     #: Sweeps of each chain of a clusterer, for the same reason as `fitted_leaves`.
     fitted_sweeps: int = 100
     #: Probability from which on a cluster is listed: there are up to 2^n, and most are next to impossible.

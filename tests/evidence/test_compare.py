@@ -26,7 +26,7 @@ from palmette.models import (
     with_prior,
 )
 from palmette.posterior import HierarchyMixture
-from palmette.sampling import sample_hierarchies
+from palmette.sampling import anneal_hierarchies, anneal_partitions, sample_hierarchies, sample_partitions
 
 RNG = np.random.default_rng(0)
 GROUPS = np.concatenate([RNG.normal(c, 0.2, (3, 2)) for c in ([0, 0], [5, 0], [2.5, 6])])
@@ -177,3 +177,35 @@ def test_a_sampled_posterior_is_compared_with_an_error():
     assert 0.0 < found.standard_error < 1.0
     assert abs(found.log_bayes_factor - exact.log_bayes_factor) < 5 * found.standard_error
     assert "±" in str(found)
+
+
+def test_sampled_partitions_are_compared_with_an_error(monkeypatch):
+    monkeypatch.setattr(
+        "palmette.sampling.sampled_partitions.anneal_partitions",
+        lambda model, **options: anneal_partitions(model, steps=100, **options),
+    )
+    model = DirichletProcess(GROUPS[:6], 1.0, NormalGamma(pseudo_count=0.1))
+    sampled, exact = sample_partitions(model, seconds=None, sweeps=20), PartitionPosterior(model)
+    assert sampled.log_evidence_without_structure == exact.log_evidence_without_structure
+    found, known = compare(sampled), compare(exact)
+    assert found.clusterings == "partitions"
+    assert not found.is_bound
+    assert 0.0 < found.standard_error < 1.0
+    assert abs(found.log_bayes_factor - known.log_bayes_factor) < 5 * found.standard_error
+
+
+def test_sampled_hierarchies_have_an_evidence(monkeypatch):
+    monkeypatch.setattr(
+        "palmette.sampling.sampled_hierarchies.anneal_hierarchies",
+        lambda model, **options: anneal_hierarchies(model, steps=100, **options),
+    )
+    model = Contrasts(GROUPS[:6])
+    sampled, exact = sample_hierarchies(model, seconds=None, sweeps=20), HierarchyPosterior(model)
+    assert abs(float(sampled.log_evidence) - exact.log_evidence) < 5 * sampled.log_evidence.standard_error
+    assert compare(sampled).log_evidence == float(sampled.log_evidence)
+    assert compare(sampled).log_evidence_without_structure == exact.log_evidence_without_structure
+    cost = sample_hierarchies(Dasgupta(np.ones((4, 4))), seconds=None, sweeps=20)
+    with pytest.raises(TypeError, match="Those with an evidence are Contrasts"):
+        cost.log_evidence  # noqa: B018
+    with pytest.raises(TypeError, match="those that do are Contrasts"):
+        compare(cost)

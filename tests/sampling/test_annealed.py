@@ -8,7 +8,7 @@ import pytest
 import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import anneal_hierarchies, at_perplexity, sample_hierarchies
-from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 
 RNG = np.random.default_rng(3)

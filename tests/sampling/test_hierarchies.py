@@ -162,9 +162,9 @@ def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(
 def test_chains_begin_at_both_of_two_answers_whatever_the_seed(seeds):
     for seed in seeds:
         post = sample_hierarchies(rows_and_columns(2.0), seconds=None, sweeps=8, rng=seed)
-        rows = post._occurs(0b1111).any(axis=1)
+        rows = post._seen.occurs(0b1111).any(axis=1)
         assert not rows.all()
-        assert post._occurs(0b0001_0001_0001_0001).any(axis=1).any()
+        assert post._seen.occurs(0b0001_0001_0001_0001).any(axis=1).any()
         assert not post.verdict.agree
 
 

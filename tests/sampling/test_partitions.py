@@ -10,8 +10,8 @@ from palmette.errors import ImpossibleData
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
 from palmette.sampling.anywhere import any_partition, log_bell_number
-from palmette.sampling.drawn_clusters import find_clusters, occurrences
-from palmette.sampling.drawn_pairs import gains, pair_distances
+from palmette.sampling.partition_clusters import find_clusters, occurrences
+from palmette.sampling.partition_pairs import gains, pair_distances
 from palmette.sampling.partition_reference import reference_of
 from palmette.sampling.run import fingerprint
 from palmette.trellis.counting import bell_number

@@ -10,12 +10,15 @@ from palmette.drawing.cards import card
 from palmette.evidence.family import Family
 from palmette.evidence.maximise import Optimum, best_without_structure
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
-from palmette.sampling import SampledPosterior
+from palmette.posterior.estimate import Estimate
+from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = ["Comparison", "Strength", "compare", "compare_found"]
 
 Strength = Literal["none", "positive", "strong", "very strong"]
-Compared = HierarchyPosterior | HierarchyMixture | PartitionPosterior | PartitionMixture | Optimum | SampledPosterior
+Hierarchies = HierarchyPosterior | HierarchyMixture | SampledPosterior
+Partitions = PartitionPosterior | PartitionMixture | SampledPartitions
+Compared = Hierarchies | Partitions | Optimum
 
 _TOLERANCE = 0.02  # nats
 _FROM: dict[Strength, float] = {"very strong": 5.0, "strong": 3.0, "positive": 1.0}
@@ -100,30 +103,23 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
     """
     if not isinstance(found, Compared):
         raise TypeError(f"expected a posterior, a mixture from average or an optimum from maximise, not {found!r}")
-    without = (found.model if isinstance(found, SampledPosterior) else found).log_evidence_without_structure
+    without = found.log_evidence_without_structure
     if without is None:
         raise TypeError(f"{type(found.model).__name__} does not say how probable data without structure are")
     if isinstance(found, Optimum):
         return Comparison(found.log_evidence, without, found.model.clusterings, at_best=True)
     if at_best:
         without = max(without, _best_without_structure(found.model))
-    if isinstance(found, SampledPosterior):
-        return _estimated(found, without, at_best)
-    is_bound = not found.is_exact or bool(found.conditions)
-    return Comparison(found.log_evidence, without, found.model.clusterings, is_bound, at_best)
+    evidence = found.log_evidence
+    error = evidence.standard_error if isinstance(evidence, Estimate) else None
+    is_bound = bool(getattr(found, "conditions", ())) or (error is None and not found.is_exact)
+    return Comparison(float(evidence), without, found.model.clusterings, is_bound, at_best, error or 0.0)
 
 
 def compare_found(posterior: Any) -> Comparison:
     """`compare` of what `evidence.posterior` gives: averaged on both sides, or with the opponent at its best."""
     is_mixture = isinstance(posterior, HierarchyMixture | PartitionMixture)
     return compare(posterior, at_best=not is_mixture and bool(posterior.model.parameter_ranges))
-
-
-def _estimated(found: SampledPosterior, without: float, at_best: bool) -> Comparison:
-    log_z, offset = found.log_partition, found.model.log_evidence_offset
-    assert offset is not None  # models with an opponent are likelihoods
-    is_bound = bool(found.conditions)
-    return Comparison(float(log_z) + offset, without, "hierarchies", is_bound, at_best, log_z.standard_error)
 
 
 def _best_without_structure(model: Any) -> float:

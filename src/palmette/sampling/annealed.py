@@ -21,6 +21,7 @@ import numpy as np
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_seconds
 from palmette.clusters import Cluster
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
@@ -29,20 +30,20 @@ from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.progress import Progress
-from palmette.sampling.chain import HierarchyMoves
+from palmette.sampling.chance import ANNEALED
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
+from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 from palmette.sampling.partition_moves import PartitionMoves
 from palmette.sampling.partition_reference import reference_of
-from palmette.sampling.tempered_moves import TemperedMoves
+from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 from palmette.threads import Workers, check_threads
 
 __all__ = ["Annealed", "anneal_hierarchies", "anneal_partitions"]
 
 _VARIANCE = 0.02  # of log w that steps are made for, if a sweep forgot everything; it comes out ten times as large
 _FEWEST = 50  # steps
-_HARSHEST = 50.0  # the penalty of an impossible split or cluster before it becomes infinite
 _LARGEST = 700.0  # of a variance: its exponential is still a number
 _NEAR = 0.05  # relative: t that tell about each other's E[log φ]
 
@@ -135,8 +136,8 @@ def anneal_hierarchies(
     model: HierarchyModel,
     *,
     steps: int | None = None,
-    seconds: float | None = 30.0,
-    n_runs: int = 32,
+    seconds: float | None = DEFAULTS.annealing_seconds,
+    n_runs: int = DEFAULTS.annealing_runs,
     last: float = 1.0,
     require: Iterable[Cluster] = (),
     forbid: Iterable[Cluster] = (),
@@ -166,8 +167,8 @@ def anneal_partitions(
     model: PartitionModel,
     *,
     steps: int | None = None,
-    seconds: float | None = 30.0,
-    n_runs: int = 32,
+    seconds: float | None = DEFAULTS.annealing_seconds,
+    n_runs: int = DEFAULTS.annealing_runs,
     last: float = 1.0,
     reference: Hierarchy | None = None,
     rng: np.random.Generator | int | None = 0,
@@ -227,8 +228,8 @@ def _anneal(
 
 def _one(moves: TemperedMoves[Any], tempers: Floats, seed: int, number: int) -> tuple[Floats, Floats]:
     # log w and log φ at every t of one run.
-    state = moves.anywhere(np.random.default_rng([seed, number]), seed, 2**42 + number)
-    penalties = _HARSHEST * np.linspace(0.0, 1.0, len(tempers)) ** 2
+    state = moves.anywhere(np.random.default_rng([seed, number]), seed, ANNEALED + number)
+    penalties = HARSHEST * np.linspace(0.0, 1.0, len(tempers)) ** 2
     log_w, log_ws, log_phis = 0.0, np.empty(len(tempers)), np.empty(len(tempers))
     value, impossible = moves.restate(state)
     for k, (temper, penalty) in enumerate(zip(tempers.tolist(), penalties.tolist(), strict=True)):

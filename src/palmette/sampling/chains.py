@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.progress import Progress
+from palmette.sampling.tempered_moves import TemperedMoves
 from palmette.threads import Workers
 from palmette.whole_files import whole_file
 
@@ -32,6 +33,11 @@ _SLICE = 0.1  # seconds between two looks at the clock and at Ctrl-C
 
 class ChainKind(Protocol):
     """How one chain begins, goes on, and is written down."""
+
+    @property
+    def moves(self) -> TemperedMoves[Any]:
+        """What its sweeps are made of."""
+        ...
 
     width: int
     """Numbers that a state is written down with."""

@@ -8,7 +8,29 @@ from palmette._jit import inline, kernel, reduction
 from palmette.array_types import Ints
 from palmette.numeric import exponential, largest, unit_draw
 
-__all__ = ["chance", "choose", "choose_another", "new_stream", "tempered"]
+__all__ = [
+    "ANNEALED",
+    "CHAINS",
+    "COOLING",
+    "EXCHANGES",
+    "PILOTS",
+    "PILOT_STARTS",
+    "QUENCHES",
+    "TRIES",
+    "chance",
+    "choose",
+    "choose_another",
+    "new_stream",
+    "tempered",
+]
+
+
+# Random numbers go by a seed and a number. A chain has its own, from 0 on; what else draws any has numbers far above,
+# so that nobody draws what somebody else has drawn.
+CHAINS = 2**20  # of numbers for each chain, from so many on: the rungs of its starts
+TRIES = 2**14  # of these for each of several starts of a chain
+COOLING, PILOT_STARTS = 2**32, 2**33  # of NumPy's generators: what tells the spread of log φ, and where pilots begin
+PILOTS, EXCHANGES, ANNEALED, QUENCHES = 2**40, 2**41, 2**42, 2**43  # from so many on, by chain or by run
 
 
 def new_stream(seed: int, chain: int) -> Ints:

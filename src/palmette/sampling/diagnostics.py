@@ -13,13 +13,15 @@ import numpy.typing as npt
 import scipy.fft
 from scipy.special import ndtri
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_number, check_positive
 
 __all__ = [
     "MORE_SEEN",
+    "batch_edges",
     "effective_size",
     "indicator_error",
+    "is_open",
     "rank_effective_size",
     "rank_r_hat",
     "smoothed_error",
@@ -29,7 +31,19 @@ __all__ = [
 ]
 
 _BLOCK = 1_000_000  # numbers worked on at once: about 60 bytes each, spectra included
+_OPEN = 0.02  # events nearer to 0 or 1 than this are too rare for a variance of their own
+_BATCHES = 12  # of each chain
 MORE_SEEN = 1.5  # by simulation: with 1, errors are up to a fifth too small where few sightings are expected
+
+
+def is_open(shares: Floats) -> npt.NDArray[np.bool_]:
+    """Which probabilities are not so near to 0 or 1 that they say little about how fast chains are."""
+    return np.asarray((shares > _OPEN) & (shares < 1.0 - _OPEN))
+
+
+def batch_edges(n_draws: int) -> Ints:
+    """Where the batches of a chain begin and end, whose spread tells the error of a mean over all draws."""
+    return np.linspace(0, n_draws, min(_BATCHES, n_draws) + 1).astype(np.int64)
 
 
 def split_r_hat(values: npt.ArrayLike) -> float | Floats:

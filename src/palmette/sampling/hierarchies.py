@@ -11,14 +11,16 @@ import numpy as np
 
 from palmette.checks import check_integer
 from palmette.clusters import Cluster
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
+from palmette.sampling.hierarchy_chain import HierarchyChains
+from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.run import Run, check_end, fingerprint
 from palmette.sampling.sampled_hierarchies import SampledPosterior
-from palmette.sampling.single import SingleChains
 from palmette.sampling.tempering import TemperedChains
 
 __all__ = ["HierarchyRun", "sample_hierarchies"]
@@ -26,6 +28,8 @@ __all__ = ["HierarchyRun", "sample_hierarchies"]
 
 class HierarchyRun(Run[SampledPosterior]):
     """Chains that can go on: what `sample_hierarchies` starts, and `SampledPosterior.resume` continues."""
+
+    moves: HierarchyMoves
 
     def __init__(
         self,
@@ -45,14 +49,13 @@ class HierarchyRun(Run[SampledPosterior]):
         single = n_rungs == 1 or model.n_leaves < 3
         more = [repr(sorted(map(sorted, groups))).encode() for groups in (conditions.required, conditions.forbidden)]
         more += [start.with_support({}).to_newick().encode() for start in starts]  # where one begins, not who says so
-        kind = SingleChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
-        self.moves, self.seed = kind.moves, seed
+        kind = HierarchyChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
         self._starts, self._n_rungs = starts, n_rungs
         super().__init__(
             kind,
             fingerprint(model, more, (n_chains, n_rungs, seed)),
-            n_leaves=model.n_leaves,
             n_chains=n_chains,
+            seed=seed,
             threads=threads,
             checkpoint=checkpoint,
             progress=progress,
@@ -73,10 +76,10 @@ class HierarchyRun(Run[SampledPosterior]):
 def sample_hierarchies(
     model: HierarchyModel,
     *,
-    seconds: float | None = 60.0,
+    seconds: float | None = DEFAULTS.seconds,
     sweeps: int | None = None,
-    precision: float = 0.005,
-    n_chains: int = 6,
+    precision: float = DEFAULTS.precision,
+    n_chains: int = DEFAULTS.n_chains,
     n_rungs: int = 1,
     starts: Iterable[Hierarchy] = (),
     require: Iterable[Cluster] = (),

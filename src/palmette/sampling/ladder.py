@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.sampling.chance import PILOT_STARTS, PILOTS
 from palmette.sampling.starts import cooling
-from palmette.sampling.tempered_moves import TemperedMoves
+from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 
 __all__ = ["Pilot", "pilot"]
 
@@ -46,8 +47,8 @@ class Pilot(NamedTuple):
 
 def pilot(moves: TemperedMoves[Any], seed: int, *, n_chains: int = 4, last: float = 1.0, every: int = 1) -> Pilot:
     """Anneal some chains from t = 0 to `last`, looking at the spread of log φ at every so many t on the way."""
-    rng = np.random.default_rng([seed, 2**33])
-    states = [moves.anywhere(rng, seed, 2**40 + i) for i in range(n_chains)]
+    rng = np.random.default_rng([seed, PILOT_STARTS])
+    states = [moves.anywhere(rng, seed, PILOTS + i) for i in range(n_chains)]
     tempers = cooling(moves, rng)[::-1][::every][::-1] * last
     tempers = np.concatenate([tempers[:1] * _HARMLESS ** np.linspace(1, 0, 6)[:-1], tempers])
     spreads = []
@@ -64,7 +65,7 @@ def pilot(moves: TemperedMoves[Any], seed: int, *, n_chains: int = 4, last: floa
 
 
 def _mild(temper: float) -> float:
-    return float(50.0 * min(1.0, temper) ** 0.25)
+    return float(HARSHEST * min(1.0, temper) ** 0.25)
 
 
 def _smoothed(values: Floats) -> Floats:

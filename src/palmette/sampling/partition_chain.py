@@ -24,10 +24,12 @@ from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
+from palmette.sampling.chance import COOLING
 from palmette.sampling.dispersal import far_apart, n_candidates
-from palmette.sampling.drawn_pairs import pair_distances
 from palmette.sampling.partition_moves import PartitionMoves, PartitionState
-from palmette.sampling.partition_state import N_CLUSTERS, Groups, membership
+from palmette.sampling.partition_pairs import pair_distances
+from palmette.sampling.partition_state import N_CLUSTERS, Groups
+from palmette.sampling.starts import LOOKS, anneal, rising
 
 __all__ = ["PartitionChains"]
 
@@ -35,8 +37,6 @@ _PER_DECADE = 10  # sweeps for every factor of ten in t
 _BY_CUT = 4  # one of so many chains begins at a cut of the reference
 _ALONE = 20  # sweeps of single leaves from a partition drawn at random
 _SETTLED = 20  # sweeps of a start that is one of several to choose from
-_LOOKS = 50  # partitions that tell the spread of log φ
-_MILDEST, _HARSHEST = 1.0, 50.0  # what a forbidden cluster costs at the beginning and at the end, in nats
 
 
 class PartitionChains:
@@ -55,9 +55,7 @@ class PartitionChains:
         is_given = chain < len(self._starts)
         state = self.moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
         if self.moves.restate(state)[1]:
-            for temper, penalty in zip(*self._cooling(), strict=True):
-                self.moves.run(state, self.moves.n_moves, float(temper), float(penalty))
-            if self.sweep(state) == -np.inf:
+            if anneal(self.moves, state, *self._cooling())[1]:
                 raise ImpossibleData(
                     f"no possible partition of these {self._model.n_leaves} leaves was found under {self._model!r}; "
                     "if there is one, give it in starts"
@@ -84,8 +82,8 @@ class PartitionChains:
         return -np.inf if impossible else value
 
     def record(self, state: PartitionState, out: npt.NDArray[np.int32]) -> None:
-        """Write the membership down, clusters numbered by their first leaves."""
-        membership(state.groups, out)
+        """Write the membership down."""
+        self.moves.record(state, out)
 
     def pack(self, state: PartitionState) -> dict[str, npt.NDArray[Any]]:
         """The partition with its sums, whose rounding depends on where they came from, and the random numbers."""
@@ -106,18 +104,16 @@ class PartitionChains:
         reachable = np.concatenate([[1], 1 + np.cumsum(more)])
         return reference.cut(int(reachable[np.argmin(np.abs(reachable - k))]))
 
-    def _cooling(self) -> tuple[Floats, Floats]:
-        # Rising t, the last one 1, and what a forbidden cluster costs at each: always more than the worst possible one.
-        rng, n = np.random.default_rng([self._seed, 2**32]), self._model.n_leaves
+    def _cooling(self) -> tuple[Floats, float]:
+        # Rising t, the last one 1, and the most that a possible cluster costs. Partitions drawn alike from all would
+        # not do: they have a great many clusters.
+        rng, n = np.random.default_rng([self._seed, COOLING]), self._model.n_leaves
         totals, worst = [], 0.0
-        for _ in range(_LOOKS):
+        for _ in range(LOOKS):
             k = math.ceil(n ** rng.random())
             groups = self.moves.start(Partition(rng.integers(k, size=n), self._model.labels), self._seed, 0).groups
             known = groups.log_psi[groups.slots[: groups.counts[N_CLUSTERS]]]
             possible = known[known > -np.inf]
             totals.append(possible.sum())
             worst = max(worst, float(-possible.min(initial=0.0)))
-        spread = float(np.std(totals))
-        decades = max(0.0, math.log10(spread)) if spread > 0.0 else 0.0
-        tempers = np.logspace(-decades, 0.0, max(10, math.ceil(_PER_DECADE * decades)))
-        return tempers, np.geomspace(_MILDEST, _HARSHEST, len(tempers)) + tempers * worst
+        return rising(totals, _PER_DECADE), worst

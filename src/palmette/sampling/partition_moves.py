@@ -18,6 +18,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette._jit import called, inline, specialise, specialise_called
 from palmette.array_types import Ints
@@ -34,6 +35,7 @@ from palmette.sampling.partition_state import (
     Groups,
     free_slot,
     groups_of,
+    membership,
     model_data,
     renewer,
     take_slot,
@@ -247,6 +249,10 @@ class PartitionMoves:
         """Σ log ψ over the possible clusters, and the number of forbidden ones."""
         total, impossible = totals(state.groups)
         return float(total), int(impossible)
+
+    def record(self, state: PartitionState, out: npt.NDArray[np.int32]) -> None:
+        """(n,): the membership, clusters numbered by their first leaves."""
+        membership(state.groups, out)
 
     def _checked(self, state: PartitionState) -> PartitionState:
         if state.groups.counts[IS_WRONG]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
@@ -39,12 +40,11 @@ class PartitionRun(Run[SampledPartitions]):
         self.model, self._reference, self._starts = model, reference, starts
         more = [reference.parents.tobytes(), *(start.membership.tobytes() for start in starts)]
         kind = PartitionChains(model, reference, starts, seed, n_chains)
-        self.moves, self.seed = kind.moves, seed
         super().__init__(
             kind,
             fingerprint(model, more, (n_chains, seed)),
-            n_leaves=model.n_leaves,
             n_chains=n_chains,
+            seed=seed,
             threads=threads,
             checkpoint=checkpoint,
             progress=progress,
@@ -65,10 +65,10 @@ class PartitionRun(Run[SampledPartitions]):
 def sample_partitions(
     model: PartitionModel,
     *,
-    seconds: float | None = 60.0,
+    seconds: float | None = DEFAULTS.seconds,
     sweeps: int | None = None,
-    precision: float = 0.005,
-    n_chains: int = 6,
+    precision: float = DEFAULTS.precision,
+    n_chains: int = DEFAULTS.n_chains,
     starts: Iterable[Partition] = (),
     reference: Hierarchy | None = None,
     checkpoint: str | os.PathLike[str] | None = None,

@@ -26,7 +26,9 @@ from palmette.numeric import add_exponentials, largest
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.chance import chance, choose, tempered
 
-__all__ = ["Patch", "add_across", "add_unions", "empty_patch", "insider", "redrawer"]
+__all__ = ["N_STOPS", "Patch", "add_across", "add_unions", "empty_patch", "insider", "redrawer"]
+
+N_STOPS = 8  # of a patch, at most: more cost more than they gain
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None

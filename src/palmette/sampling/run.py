@@ -45,13 +45,14 @@ class Run(Generic[Answer]):
         kind: ChainKind,
         about: str,
         *,
-        n_leaves: int,
         n_chains: int,
+        seed: int,
         threads: int | None,
         checkpoint: str | os.PathLike[str] | None,
         progress: bool | None,
     ) -> None:
-        self._about, self._title = about, f"sampling, n = {n_leaves}"
+        self.moves, self.seed = kind.moves, seed
+        self._about, self._title = about, f"sampling, n = {self.moves.model.n_leaves}"
         self.threads, self._checkpoint, self.progress = threads, checkpoint, progress
         self.chains = Chains(kind, n_chains)
         if checkpoint is not None and os.path.exists(checkpoint):

@@ -12,12 +12,16 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.models.base import FeatureModel
+from palmette.posterior.base import _WITH_EVIDENCE
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
+from palmette.sampling.chance import QUENCHES
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
+from palmette.sampling.starts import quench
 from palmette.sampling.verdict import Verdict
 
 __all__ = ["Sampled"]
@@ -25,9 +29,10 @@ __all__ = ["Sampled"]
 _BURNT = 0.25  # share of each chain that is not used
 
 AnyModel = TypeVar("AnyModel", bound=FeatureModel)
+Clustering = TypeVar("Clustering")
 
 
-class Sampled(Cached, Generic[AnyModel]):
+class Sampled(Cached, Generic[AnyModel, Clustering]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
@@ -79,13 +84,36 @@ class Sampled(Cached, Generic[AnyModel]):
     def log_partition(self) -> Estimate:
         """log Z, by annealed importance sampling."""
 
+    @property
+    def log_evidence(self) -> Estimate:
+        """log p(data): log Z and what the model says is to be added. Under conditions, that of meeting them as well."""
+        offset = self._model.log_evidence_offset
+        if offset is None:
+            raise TypeError(
+                f"{type(self._model).__name__} gives no probability of data, so there is no evidence; log_partition is "
+                f"log Z. Those with an evidence are {_WITH_EVIDENCE[self._model.clusterings]}"
+            )
+        found = self.log_partition
+        return Estimate(found.value + float(offset), "estimate", found.standard_error)
+
+    @property
+    def log_evidence_without_structure(self) -> float:
+        """log p(data) if there were nothing to find, with the same parameters; see `palmette.evidence.compare`."""
+        found = self._model.log_evidence_without_structure
+        if found is None:
+            raise TypeError(
+                f"{type(self._model).__name__} does not say how probable data without structure are; those that do are "
+                f"{_WITH_EVIDENCE[self._model.clusterings]}"
+            )
+        return float(found)
+
     @abstractmethod
-    def log_potential(self, clustering: Any, /) -> float:
+    def log_potential(self, clustering: Clustering, /) -> float:
         """Σ log ψ of one of the things that are drawn."""
 
     @abstractmethod
-    def _drawn(self, draw: int) -> Any:
-        """A draw, all being numbered chain after chain."""
+    def _read(self, row: npt.NDArray[Any]) -> Clustering:
+        """What the moves wrote down in a row."""
 
     @cached
     def entropy(self) -> Estimate:
@@ -119,9 +147,29 @@ class Sampled(Cached, Generic[AnyModel]):
         """A few words on how far it is."""
         return f"R̂ {self.verdict.r_hat:.2f}, errors up to {self.verdict.standard_error:.2g}"
 
-    def resume(self, *, seconds: float | None = 60.0, sweeps: int | None = None, precision: float = 0.005) -> Self:
+    def resume(
+        self,
+        *,
+        seconds: float | None = DEFAULTS.seconds,
+        sweeps: int | None = None,
+        precision: float = DEFAULTS.precision,
+    ) -> Self:
         """The same chains, longer: as if they had never stopped. The arguments are those that the run began with."""
         return self._run.go_on(seconds, sweeps, precision)  # type: ignore[no-any-return]
+
+    def _drawn(self, draw: int) -> Clustering:
+        # All draws being numbered chain after chain.
+        return self._read(self._rows[divmod(draw, self.n_draws)])
+
+    def _cooled_further(self, best: Clustering) -> tuple[Clustering, float]:
+        # The best of all that moves come upon from there on the way down, and its log φ.
+        moves, row = self._run.moves, np.empty(self._rows.shape[2], dtype=np.int32)
+        state = moves.start(best, self._run.seed, QUENCHES)
+        value = moves.restate(state)[0]
+        for value in quench(moves, state):  # noqa: B007
+            moves.record(state, row)
+            best = self._read(row)
+        return best, value
 
     def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:
         # Of the draws in which something happened, which are given chain after chain.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.tree_set import TreeSet, binary_trees
-from palmette.labels import align_labels, describe_cluster, leaf_index, leaf_numbers
+from palmette.labels import align_labels, leaf_index, leaf_numbers
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -29,12 +29,16 @@ from palmette.sampling.annealed import anneal_hierarchies
 from palmette.sampling.by_trellis import log_partition_by
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
-from palmette.sampling.pairs import expected_lca
+from palmette.sampling.hierarchy_clusters import (
+    JudgedClusters,
+    SeenClusters,
+    find_clusters,
+    judge_clusters,
+    smooth_clusters,
+)
+from palmette.sampling.hierarchy_pairs import expected_lca
 from palmette.sampling.sampled import Sampled
-from palmette.sampling.smoothing import smoothed
-from palmette.sampling.starts import QUENCHES, quench
-from palmette.sampling.verdict import Verdict, judge
-from palmette.trellis.hierarchies.observed import observe
+from palmette.sampling.verdict import Verdict
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 if TYPE_CHECKING:
@@ -42,26 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SampledPosterior"]
 
-_LEAST = 0.01  # clusters that are rarer are neither smoothed nor judged
-_MOST = 2000  # clusters that are judged
 
-
-class _Seen(NamedTuple):
-    # The draws in terms of a trellis of all that they are made of.
-    trellis: SparseTrellis
-    splits: Ints  # (chains, draws, n − 1)
-    clusters: Ints  # (chains, draws, n − 1)
-    frequency: Floats  # (chains, clusters of the trellis)
-
-
-class _Judged(NamedTuple):
-    verdict: Verdict
-    clusters: Ints  # those that are neither too rare nor too common, the one with the largest R̂ first
-    r_hat: Floats
-    effective_size: Floats
-
-
-class SampledPosterior(Sampled[SplitModel]):
+class SampledPosterior(Sampled[SplitModel, Hierarchy]):
     """The posterior over all hierarchies of a model's leaves, estimated from chains; made by `sample_hierarchies`.
 
     It answers as `HierarchyPosterior` does, with an `Estimate` for a number, or a table with a column of errors. Of
@@ -72,6 +58,8 @@ class SampledPosterior(Sampled[SplitModel]):
     chosen by chance alone, and how probable the others are given these is computed, not counted (see `tilings`). All
     else, and rarer clusters, are shares of draws.
     """
+
+    _run: HierarchyRun
 
     def __init__(self, run: HierarchyRun) -> None:
         super().__init__(run, run.model)
@@ -111,7 +99,7 @@ class SampledPosterior(Sampled[SplitModel]):
 
     def cluster_indicators(self) -> npt.NDArray[np.bool_]:
         """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
-        return self._events(self._judged.clusters)
+        return self._seen.events(self._judged.clusters)
 
     # Hierarchies.
 
@@ -124,12 +112,12 @@ class SampledPosterior(Sampled[SplitModel]):
     def draws(self) -> Draws:
         """All draws that are used, chain after chain; their probabilities are not known, only `log_potentials` are."""
         seen = self._seen
-        rows = self._by_draw(seen.splits)
+        rows = seen.splits_by_draw()
         return Draws(rows, np.full(len(rows), np.nan), self.labels, seen.trellis)
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` of the draws, taken at random with replacement: not independent if the chains are not."""
-        rows = self._by_draw(self._seen.splits)
+        rows = self._seen.splits_by_draw()
         chosen = np.random.default_rng(rng).integers(len(rows), size=check_integer("size", size, 0))
         return Draws(rows[chosen], np.full(size, np.nan), self.labels, self._seen.trellis)
 
@@ -146,7 +134,7 @@ class SampledPosterior(Sampled[SplitModel]):
         That is `map` and then the best draws, all with support.
         """
         check_integer("k", k, 1)
-        rows, values = self._by_draw(self._seen.splits), self.log_potentials.reshape(-1)
+        rows, values = self._seen.splits_by_draw(), self.log_potentials.reshape(-1)
         first, value = self._found
         found = {first: value}
         for i in np.argsort(-values, kind="stable"):
@@ -203,7 +191,7 @@ class SampledPosterior(Sampled[SplitModel]):
         index, found = leaf_index(self.labels), np.ones((self.n_chains, self.n_draws), dtype=bool)
         for cluster in subtree.clusters():
             leaves = leaf_numbers([subtree.labels[leaf] for leaf in cluster], index)
-            found &= self._occurs(sum(1 << leaf for leaf in leaves))
+            found &= self._seen.occurs(sum(1 << leaf for leaf in leaves))
         return self._share_of(found)
 
     # Clusters.
@@ -281,92 +269,32 @@ class SampledPosterior(Sampled[SplitModel]):
     # What the draws say.
 
     @cached
-    def _seen(self) -> _Seen:
-        seen = observe(self.trees)
-        trellis = SparseTrellis._observed(seen)
-        splits = seen.splits.reshape(self.n_chains, self.n_draws, self.n_leaves - 1)
-        clusters = trellis.parent[splits]
-        m = trellis.n_clusters
-        frequency = np.stack([np.bincount(chain.reshape(-1), minlength=m) for chain in clusters]) / self.n_draws
-        frequency[:, : self.n_leaves] = 1.0
-        return _Seen(trellis, splits, clusters, frequency)
-
-    @cached
-    def _found(self) -> tuple[Hierarchy, float]:
-        top = int(np.argmax(self.log_potentials))
-        best = self._seen.trellis.hierarchy_of(self._by_draw(self._seen.splits)[top])
-        moves, row = self._run.moves, np.empty(2 * self.n_leaves - 1, dtype=np.int32)  # type: ignore[attr-defined]
-        state = moves.start(best, self._run.seed, QUENCHES)  # type: ignore[attr-defined]
-        value = moves.restate(state)[0]
-        for value in quench(moves, state):  # noqa: B007
-            moves.record(state, row)
-            best = Hierarchy.from_parents(row, self.labels)
-        return best, value
-
-    @cached
-    def _share(self) -> Floats:
-        return np.asarray(self._seen.frequency.mean(axis=0))
-
-    @cached
-    def _chosen(self) -> Ints:
-        share = self._share
-        chosen = np.flatnonzero((share >= _LEAST) & (share < 1.0))
-        return chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
-
-    def _events(self, clusters: Ints) -> npt.NDArray[np.bool_]:
-        # (chains, draws, k): which draws have these clusters.
-        column = np.full(self._seen.trellis.n_clusters, -1)
-        column[clusters] = np.arange(len(clusters))
-        events = np.zeros((self.n_chains, self.n_draws, len(clusters) + 1), dtype=bool)  # the last for all others
-        np.put_along_axis(events, column[self._seen.clusters], True, axis=2)
-        return events[:, :, :-1]
+    def _seen(self) -> SeenClusters:
+        return find_clusters(self.trees, self.n_chains)
 
     @cached
     def _smoothed(self) -> Estimates:
-        # Of every cluster of the trellis; those that are rarer than a hundredth are as often as they were drawn, and
-        # have NaN as an error.
-        trellis, p = self._seen.trellis, self._share.copy()
-        errors = np.where(p < _LEAST, np.nan, 0.0)
-        chosen = np.flatnonzero((p >= _LEAST) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
-        if len(chosen):
-            run, n_without = self._run, (1.0 - p[chosen]) * self.n_chains * self.n_draws
-            target = run.moves.model  # type: ignore[attr-defined]
-            words = trellis.words[chosen]
-            p[chosen], errors[chosen] = smoothed(target, self._rows, words, n_without, run.threads, run.progress)
-        return Estimates(p, errors)
+        run = self._run
+        return smooth_clusters(self._seen, self._rows, run.moves.model, run.threads, run.progress)
 
     @cached
-    def _judged(self) -> _Judged:
-        seen, chosen = self._seen, self._chosen
+    def _judged(self) -> JudgedClusters:
+        return judge_clusters(self._seen, self.log_potentials, self._smoothed.standard_errors)
+
+    @cached
+    def _found(self) -> tuple[Hierarchy, float]:
+        # Nodes are numbered as the trellis has them, which decides how moves from there go on.
         top = int(np.argmax(self.log_potentials))
-        best = np.zeros(seen.trellis.n_clusters, dtype=bool)
-        best[self._by_draw(seen.clusters)[top]] = True
-        distance = (~best[seen.clusters]).sum(axis=2).astype(np.float64)
-        values = {"log φ": self.log_potentials, "the distance from the best hierarchy": distance}
-        names = [describe_cluster(seen.trellis.members(int(i)), self.labels) for i in chosen]
-        errors = self._smoothed.standard_errors[chosen]
-        verdict, figures = judge(values, self._events(chosen), seen.frequency[:, self.n_leaves :], names, errors)
-        order = figures.worst_first()
-        return _Judged(verdict, chosen[order], figures.r_hat[order], figures.effective_size[order])
+        return self._cooled_further(self._seen.trellis.hierarchy_of(self._seen.splits_by_draw()[top]))
 
-    def _drawn(self, draw: int) -> Hierarchy:
-        return self.trees[draw]
-
-    def _by_draw(self, numbers: Ints) -> Ints:
-        return numbers.reshape(self.n_chains * self.n_draws, self.n_leaves - 1)
-
-    def _occurs(self, mask: int) -> npt.NDArray[np.bool_]:
-        # (chains, draws): whether the cluster is there.
-        number = self._seen.trellis.find_mask(mask)
-        if 0 <= number < self.n_leaves:
-            return np.ones((self.n_chains, self.n_draws), dtype=bool)
-        return np.asarray((self._seen.clusters == number).any(axis=2))
+    def _read(self, row: Ints) -> Hierarchy:
+        return Hierarchy.from_parents(row, self.labels)
 
     def _probability(self, mask: int) -> Estimate:
         if self._is_everywhere(mask):
             return Estimate(1.0, "exact")
-        if (number := self._find_smoothed(mask)) < 0:
-            return self._share_of(self._occurs(mask))
+        if (number := self._seen.find_smoothed(mask)) < 0:
+            return self._share_of(self._seen.occurs(mask))
         value, error = (float(x[number]) for x in (self._smoothed.values, self._smoothed.standard_errors))
         return Estimate(value, "estimate", error)
 
@@ -374,16 +302,11 @@ class SampledPosterior(Sampled[SplitModel]):
         # The value of `_probability` alone: the error of a share takes far longer.
         if self._is_everywhere(mask):
             return 1.0
-        number = self._find_smoothed(mask)
-        return float(self._occurs(mask).mean() if number < 0 else self._smoothed.values[number])
+        number = self._seen.find_smoothed(mask)
+        return float(self._seen.occurs(mask).mean() if number < 0 else self._smoothed.values[number])
 
     def _is_everywhere(self, mask: int) -> bool:
         return mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1
-
-    def _find_smoothed(self, mask: int) -> int:
-        # The number of the cluster, −1 if it is too rare to be smoothed.
-        number = self._seen.trellis.find_mask(mask)
-        return number if number >= 0 and self._share[number] >= _LEAST else -1
 
     def _masks_of(self, hierarchy: Hierarchy) -> list[int]:
         return cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())

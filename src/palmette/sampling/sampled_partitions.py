@@ -20,12 +20,10 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.tables import Table
 from palmette.sampling.annealed import anneal_partitions
-from palmette.sampling.drawn_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
-from palmette.sampling.drawn_pairs import coclustering, gains, is_together, pair_distances
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
-from palmette.sampling.partition_state import membership
+from palmette.sampling.partition_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
+from palmette.sampling.partition_pairs import coclustering, gains, is_together, pair_distances
 from palmette.sampling.sampled import Sampled
-from palmette.sampling.starts import QUENCHES, quench
 from palmette.sampling.verdict import EventFigures, Verdict, judge
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
@@ -53,7 +51,7 @@ class _Judged(NamedTuple):
         return order[order < len(self.clusters)]
 
 
-class SampledPartitions(Sampled[ClusterModel]):
+class SampledPartitions(Sampled[ClusterModel, Partition]):
     """The posterior over all partitions of a model's leaves, estimated from chains; made by `sample_partitions`.
 
     It answers as `PartitionPosterior` does, with an `Estimate` for a number, `Estimates` for an array, or a table with
@@ -105,18 +103,6 @@ class SampledPartitions(Sampled[ClusterModel]):
         """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_partitions`."""
         reference = self._run.arguments["reference"]
         return anneal_partitions(self.model, reference=reference, threads=self._run.threads).log_partition
-
-    @property
-    def log_evidence(self) -> Estimate:
-        """The log probability of the data under a Dirichlet process: log Z + log Γ(α) − log Γ(α + n)."""
-        offset = self.model.log_evidence_offset
-        if offset is None:
-            raise TypeError(
-                f"{type(self.model).__name__} gives no probability of data, so there is no evidence; "
-                "log_partition is log Z. A DirichletProcess has an evidence"
-            )
-        found = self.log_partition
-        return Estimate(found.value + float(offset), "estimate", found.standard_error)
 
     # Partitions.
 
@@ -229,19 +215,12 @@ class SampledPartitions(Sampled[ClusterModel]):
     def _n_clusters(self) -> Ints:
         return np.asarray(self._rows.max(axis=2), dtype=np.int64) + 1
 
-    def _drawn(self, draw: int) -> Partition:
-        return Partition(self._flat[draw].astype(np.int64), self.labels)
+    def _read(self, row: Memberships) -> Partition:
+        return Partition(row.astype(np.int64), self.labels)
 
     @cached
     def _found(self) -> tuple[Partition, float]:
-        best = self._drawn(int(np.argmax(self.log_potentials)))
-        moves, row = self._run.moves, np.empty(self.n_leaves, dtype=np.int32)  # type: ignore[attr-defined]
-        state = moves.start(best, self._run.seed, QUENCHES)  # type: ignore[attr-defined]
-        value = moves.restate(state)[0]
-        for value in quench(moves, state):  # noqa: B007
-            membership(state.groups, row)
-            best = Partition(row.astype(np.int64), self.labels)
-        return best, value
+        return self._cooled_further(self._drawn(int(np.argmax(self.log_potentials))))
 
     @cached
     def _seen(self) -> SeenClusters:

@@ -6,7 +6,7 @@ import numpy as np
 
 from palmette.array_types import Floats, Indices, Words
 from palmette.models.split_model import SplitModel
-from palmette.sampling.diagnostics import effective_size, smoothed_error
+from palmette.sampling.diagnostics import effective_size, is_open, smoothed_error
 from palmette.sampling.estimates import Estimates
 from palmette.sampling.tilings import smooth
 from palmette.threads import check_threads
@@ -17,7 +17,6 @@ _BINS, _FEWEST = 512, 16  # of each chain, whose draws are averaged; what is bet
 _MOST_NUMBERS = 2e7  # in all bins of all clusters
 _ROUNDING = 1e-12
 _SELDOM = 10  # draws: what happens less often may be seen by no tiling
-_OPEN = 0.02  # probabilities nearer to 0 or 1 say little about how fast chains are
 
 
 def smoothed(
@@ -41,7 +40,7 @@ def smoothed(
     values[values > 1.0 - _ROUNDING] = 1.0
     sizes = np.asarray(effective_size(values))
     shares = np.average(values.mean(axis=0), axis=0, weights=np.diff(edges))
-    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
-    least = float(np.median(sizes[is_open])) if is_open.any() else float(values[:, :, 0].size)
+    some = is_open(shares)
+    least = float(np.median(sizes[some])) if some.any() else float(values[:, :, 0].size)
     one_draw = (n_without < _SELDOM) * (len(edges) - 1) / n_draws  # in a bin
     return Estimates(shares, smoothed_error(values, sizes, least, one_draw))

@@ -14,18 +14,15 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.sampling.chain import ChainState, HierarchyMoves
-from palmette.sampling.tempered_moves import State, TemperedMoves
+from palmette.sampling.tempered_moves import HARSHEST, MILDEST, State, TemperedMoves
 
-__all__ = ["QUENCHES", "anneal", "cooling", "fewer_sweeps", "quench"]
+__all__ = ["LOOKS", "anneal", "cooling", "fewer_sweeps", "quench", "rising"]
 
 _PER_DECADE = 40  # sweeps for every factor of ten in t
-_LOOKS = 50  # clusterings that tell the spread of log φ
-QUENCHES = 2**43  # random numbers go by the number of a chain; those of quenches are far above
+LOOKS = 50  # clusterings that tell the spread of log φ
 _COLDEST = 1e4
 _QUENCH_SWEEPS, _FEWEST = 80, 10
 _MANY = 300  # leaves; of more, sweeps take longer each
-_MILDEST, _HARSHEST = 1.0, 50.0  # what an impossible split costs at the beginning and at the end, in nats
 
 
 def fewer_sweeps(sweeps: int, n: int, least: int) -> int:
@@ -39,18 +36,25 @@ def fewer_sweeps(sweeps: int, n: int, least: int) -> int:
 
 def cooling(moves: TemperedMoves[Any], rng: np.random.Generator) -> Floats:
     """Rising t, the last one 1: a sweep at each leads from anywhere to the posterior."""
-    values = [moves.restate(moves.anywhere(rng, 0, 0))[0] for _ in range(_LOOKS)]
+    return rising([moves.restate(moves.anywhere(rng, 0, 0))[0] for _ in range(LOOKS)], _PER_DECADE)
+
+
+def rising(values: list[float], per_decade: int) -> Floats:
+    """Rising t in equal steps of log t, from 1 / (the spread of some log φ) to 1, so many for every factor of ten."""
     spread = float(np.std(values))
     decades = max(0.0, math.log10(spread)) if spread > 0.0 else 0.0
-    return np.logspace(-decades, 0.0, max(10, math.ceil(_PER_DECADE * decades)))
+    return np.logspace(-decades, 0.0, max(10, math.ceil(per_decade * decades)))
 
 
-def anneal(moves: HierarchyMoves, state: ChainState, tempers: Floats, n_moves: int) -> tuple[float, int]:
-    """A sweep of so many moves at each t; Σ log ψ at the end, and how many splits are impossible."""
-    penalties = np.geomspace(_MILDEST, _HARSHEST, len(tempers))
+def anneal(moves: TemperedMoves[State], state: State, tempers: Floats, worst: float = 0.0) -> tuple[float, int]:
+    """A sweep at each t, then one where nothing impossible can happen; what `restate` gives at the end.
+
+    What is impossible costs more and more, and always more than t times the `worst` loss that is possible.
+    """
+    penalties = np.geomspace(MILDEST, HARSHEST, len(tempers)) + tempers * worst
     for temper, penalty in zip(tempers.tolist(), penalties.tolist(), strict=True):
-        moves.run(state, n_moves, temper, penalty)
-    return moves.run(state, n_moves, float(tempers[-1]))
+        moves.run(state, moves.n_moves, temper, penalty)
+    return moves.run(state, moves.n_moves, float(tempers[-1]))
 
 
 def quench(moves: TemperedMoves[State], state: State) -> Iterator[float]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette.models.base import FeatureModel
 
-__all__ = ["State", "TemperedMoves"]
+__all__ = ["HARSHEST", "MILDEST", "State", "TemperedMoves"]
+
+MILDEST, HARSHEST = 1.0, 50.0  # what something impossible costs at the beginning and at the end of cooling, in nats
 
 State = TypeVar("State")
 
@@ -35,10 +38,18 @@ class TemperedMoves(Protocol[State]):
         """A chain at a clustering drawn alike from all."""
         ...
 
+    def start(self, clustering: Any, seed: int, chain: int) -> State:
+        """A chain at a given clustering."""
+        ...
+
     def run(self, state: State, n_moves: int, temper: float = ..., penalty: float = ...) -> tuple[float, int]:
         """So many moves under Π ψ^t, what is impossible costing exp(−penalty); what `restate` gives then."""
         ...
 
     def restate(self, state: State) -> tuple[float, int]:
         """Σ log ψ over all that is possible, and how much is impossible."""
+        ...
+
+    def record(self, state: State, out: npt.NDArray[np.int32]) -> None:
+        """Write the clustering down, after `run`."""
         ...

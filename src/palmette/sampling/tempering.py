@@ -21,17 +21,17 @@ from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.numeric import unit_draw
-from palmette.sampling.chain import ChainState
+from palmette.sampling.chance import CHAINS, EXCHANGES, TRIES
 from palmette.sampling.dispersal import n_candidates
+from palmette.sampling.hierarchy_chain import HierarchyChains
+from palmette.sampling.hierarchy_moves import HierarchyState
 from palmette.sampling.ladder import Pilot, pilot
-from palmette.sampling.single import SingleChains
 
 __all__ = ["TemperedChains", "rung_tempers"]
 
 _APART = 1.0  # length between two rungs: more than half of the exchanges happen
 _PATIENCE = (1, 4, 16, 16)  # how many times as slowly each of several hierarchies is cooled down, the best to be taken
 _PILOT = 4  # rungs are few, so one of so many temperatures tells enough about how they are to be spaced
-_EXCHANGES = 2**41  # random numbers go by the number of a chain; those of exchanges are far above these
 
 
 def rung_tempers(found: Pilot, n_rungs: int) -> Floats:
@@ -43,7 +43,7 @@ def rung_tempers(found: Pilot, n_rungs: int) -> Floats:
 class _Rungs(NamedTuple):
     """The chains of all rungs; rung r has the state ``states[order[r]]``."""
 
-    states: list[ChainState]
+    states: list[HierarchyState]
     order: Ints
     stream: Ints  # seed, number, how many random numbers have been drawn, how many sweeps were made
 
@@ -52,7 +52,7 @@ class TemperedChains:
     """A `ChainKind`: each chain is made of `n_rungs` at different temperatures."""
 
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int, n_rungs: int) -> None:
-        self._single = SingleChains(model, starts, seed)
+        self._single = HierarchyChains(model, starts, seed)
         self.moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
         self.tempers = rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
         self.width, self.n_candidates = self._single.width, 0
@@ -66,20 +66,20 @@ class TemperedChains:
             states = max(made, key=lambda states: self.moves.restate(states[-1])[0])  # of several as good, the first
         else:
             states = self._warmed(chain, given)
-        stream = np.array([self._seed, _EXCHANGES + chain, 0, 0], dtype=np.int64)
+        stream = np.array([self._seed, EXCHANGES + chain, 0, 0], dtype=np.int64)
         return _Rungs(states, np.arange(len(states)), stream)
 
-    def _cooled(self, chain: int, number: int) -> list[ChainState]:
+    def _cooled(self, chain: int, number: int) -> list[HierarchyState]:
         # A state at every t on the way down; random numbers go by the chain, by which try it is, and by the rung.
-        tempers, first, slower = self.tempers.tolist(), 2**20 * (chain + 1) + 2**14 * number, _PATIENCE[number]
+        tempers, first, slower = self.tempers.tolist(), CHAINS * (chain + 1) + TRIES * number, _PATIENCE[number]
         states = [self._single.cooled(first, tempers[0], slower=slower)]
         for rung, temper in enumerate(tempers[1:], 1):
             states.append(self._single.cooled(first + rung, temper, states[-1], tempers[rung - 1], slower))
         return states
 
-    def _warmed(self, chain: int, given: ChainState) -> list[ChainState]:
+    def _warmed(self, chain: int, given: HierarchyState) -> list[HierarchyState]:
         # A state at every t on the way up from t = 1: where the top is frozen at all of them, it is the given one's.
-        states, first = [given], 2**20 * (chain + 1)
+        states, first = [given], CHAINS * (chain + 1)
         for rung in reversed(range(len(self.tempers) - 1)):
             states.append(self._single.warmed(first + rung, float(self.tempers[rung]), states[-1]))
         return states[::-1]

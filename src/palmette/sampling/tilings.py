@@ -27,13 +27,12 @@ from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, new_stream
-from palmette.sampling.patches import Patch, add_across, add_unions, empty_patch, insider
-from palmette.sampling.restating import list_nodes, restater
+from palmette.sampling.hierarchy_state import list_nodes, restater
+from palmette.sampling.patches import N_STOPS, Patch, add_across, add_unions, empty_patch, insider
 from palmette.threads import Workers
 
 __all__ = ["smooth"]
 
-N_STOPS = 8  # of a patch, at most
 _NEGLIGIBLE = 1e-12  # probability
 _SEED = 20_261  # of the tilings: they depend on nothing but the number of a draw
 _PER_SPLIT = 2.0  # nanoseconds, for sharing out the work

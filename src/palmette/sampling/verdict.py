@@ -12,6 +12,7 @@ from palmette.array_types import Floats, Ints
 from palmette.sampling.diagnostics import (
     effective_size,
     indicator_error,
+    is_open,
     rank_effective_size,
     rank_r_hat,
     split_frequency_deviation,
@@ -22,7 +23,6 @@ __all__ = ["EventFigures", "Verdict", "judge"]
 
 _LEAST_SIZE = 100.0  # effective draws of anything that is judged
 _LARGEST_ERROR = 0.02 / 3
-_OPEN = 0.02  # events nearer to 0 or 1 than this are too rare for a variance of their own
 _MOST_NAMED = 3
 
 
@@ -108,20 +108,20 @@ def judge(
     numbers = np.stack(list(values.values()), axis=2)
     r_hat, size = np.asarray(rank_r_hat(numbers)), np.asarray(rank_effective_size(numbers))
     shares = events.mean(axis=(0, 1))
-    is_open = (shares > _OPEN) & (shares < 1.0 - _OPEN)
+    judged = is_open(shares)
     event_r_hat, event_size = np.asarray(split_r_hat(events)), np.asarray(effective_size(events))
-    open_sizes = event_size[is_open]
+    open_sizes = event_size[judged]
     if errors is None:
         least = float(np.median(open_sizes)) if len(open_sizes) else float(size.min())
         errors = indicator_error(shares, event_size, n_chains * n_draws, least)
-    figures = EventFigures(is_open, event_r_hat, event_size, errors)
+    figures = EventFigures(judged, event_r_hat, event_size, errors)
     worst = figures.worst_first()[:_MOST_NAMED]
     worst = worst[event_r_hat[worst] > Verdict.largest_r_hat]
     lonely = [name for name, value in zip(values, r_hat, strict=True) if value > Verdict.largest_r_hat]
     verdict = Verdict(
         n_chains=n_chains,
         n_draws=n_draws,
-        r_hat=float(max(r_hat.max(), event_r_hat[is_open].max(initial=1.0))),
+        r_hat=float(max(r_hat.max(), event_r_hat[judged].max(initial=1.0))),
         effective_size=float(min(size.min(), open_sizes.min(initial=np.inf))),
         standard_error=float(errors.max(initial=0.0)),
         deviation=split_frequency_deviation(frequencies) if n_chains > 1 else 0.0,

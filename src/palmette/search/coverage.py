@@ -7,14 +7,13 @@ import warnings
 
 import numpy as np
 
+from palmette.defaults import DEFAULTS
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.sampling import SampledPosterior, sample_hierarchies
 from palmette.sampling.run import check_end
 
 __all__ = ["uncovered"]
-
-_PRECISION = 0.005  # standard error of every cluster's probability at which chains stop
 
 
 def uncovered(
@@ -43,7 +42,7 @@ def uncovered(
     """
     if not isinstance(posterior, HierarchyPosterior):
         raise TypeError(f"expected a HierarchyPosterior, not {posterior!r}")
-    check_end(seconds, sweeps, _PRECISION)
+    check_end(seconds, sweeps, DEFAULTS.precision)
     trellis, model = posterior.trellis, posterior.model
     if trellis is None or not model.knows_all:
         return Estimate(0.0, "exact")  # a table on a trellis gives nothing to what is outside
@@ -74,7 +73,7 @@ def _sampled(
         posterior.model,
         seconds=seconds,
         sweeps=sweeps,
-        precision=_PRECISION,
+        precision=DEFAULTS.precision,
         require=posterior.conditions.required,
         forbid=posterior.conditions.forbidden,
         rng=rng,

@@ -10,13 +10,12 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import kernel, reduction
 from palmette.array_types import Floats, Ints
-from palmette.sampling.diagnostics import MORE_SEEN
-from palmette.sampling.drawn_clusters import Memberships
+from palmette.sampling.diagnostics import MORE_SEEN, batch_edges
 from palmette.sampling.estimates import Estimates
+from palmette.sampling.partition_clusters import Memberships
 
 __all__ = ["coclustering", "gains", "is_together", "pair_distances"]
 
-_BATCHES = 12  # of each chain: their spread tells the error
 _ROWS = 64  # partitions weighed at once
 
 
@@ -101,7 +100,7 @@ def coclustering(rows: Memberships, least_size: float) -> Estimates:
     effective number of draws to assume of pairs that seldom change.
     """
     n_chains, n_draws, n = rows.shape
-    edges = np.linspace(0, n_draws, min(_BATCHES, n_draws) + 1).astype(np.int64)
+    edges = batch_edges(n_draws)
     means, errors, counts = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n), dtype=rows.dtype)
     for chain in rows:
         for first, last in itertools.pairwise(edges.tolist()):

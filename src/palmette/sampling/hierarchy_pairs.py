@@ -8,11 +8,10 @@ import numpy as np
 
 from palmette._jit import kernel
 from palmette.array_types import Floats, Indices
+from palmette.sampling.diagnostics import batch_edges
 from palmette.sampling.estimates import Estimates
 
 __all__ = ["expected_lca"]
-
-_BATCHES = 12  # of each chain: their spread tells the error
 
 
 @kernel
@@ -55,7 +54,7 @@ def expected_lca(rows: Indices, *, depth: bool) -> Estimates:
     n_chains, n_draws, m = rows.shape
     n = (m + 1) // 2
     ints = [np.empty(k, dtype=np.int64) for k in (n, m, m, m, m)]
-    edges = np.linspace(0, n_draws, min(_BATCHES, n_draws) + 1).astype(np.int64)
+    edges = batch_edges(n_draws)
     total, squares = np.zeros((n, n)), np.zeros((n, n))
     for chain in rows:
         for first, last in itertools.pairwise(edges):

@@ -1,4 +1,4 @@
-"""A Markov chain over hierarchies: patches and regrafts, mixed at random, and what is kept of the states.
+"""Moves over hierarchies: patches and regrafts, mixed at random, and what is kept of the states.
 
 Both kinds of move happen below a cluster P, found from a random leaf and a random scale (see `patches`). A *regraft*
 takes a part below P, four times in five one of its |P| leaves, else any of all 2|P| − 2, each alike, and puts it beside
@@ -23,13 +23,12 @@ from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, regraft, tree_with
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
-from palmette.sampling.patches import Patch, empty_patch, redrawer
-from palmette.sampling.restating import list_nodes, restater
+from palmette.sampling.hierarchy_state import list_nodes, restater
+from palmette.sampling.patches import N_STOPS, Patch, empty_patch, redrawer
 from palmette.trellis.counting import double_factorial
 
-__all__ = ["ChainState", "HierarchyMoves"]
+__all__ = ["HierarchyMoves", "HierarchyState"]
 
-N_STOPS = 8  # of a patch, at most: more cost more than they gain
 _MOST_PATCHES, _FEWEST_PATCHES = 0.25, 0.04  # of all moves: a patch is a large part of a small hierarchy
 _LEAVES = 0.8  # of all regrafts: what is slowest is mostly a leaf that belongs to two places far apart
 _SMALLEST = 3.0  # leaves of the cluster that a move happens in
@@ -40,7 +39,7 @@ refresh: Any = None
 redraw: Any = None
 
 
-class ChainState(NamedTuple):
+class HierarchyState(NamedTuple):
     """A hierarchy on its way, and room for its moves; `tree.parent`, `tree.child` and `stream` say all."""
 
     tree: Tree
@@ -169,20 +168,22 @@ class HierarchyMoves:
         """log (2n − 3)!!."""
         return math.log(double_factorial(2 * self.model.n_leaves - 3))
 
-    def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> ChainState:
+    def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> HierarchyState:
         """A chain at a hierarchy drawn alike from all."""
         return self.start(any_hierarchy(self.model.n_leaves, self.model.labels, rng), seed, chain)
 
-    def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> ChainState:
+    def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> HierarchyState:
         """A chain at a binary hierarchy of the model's leaves in the model's order."""
         model, m = self.model, hierarchy.n_nodes
         widths = (model.additive.shape[1], len(model.pairwise), model.n_features)
         tree = tree_with(hierarchy, *(np.zeros((m, width)) for width in widths))
-        state = ChainState(tree, empty_walk(tree), empty_patch(tree, self._n_stops), new_stream(seed, chain))
+        state = HierarchyState(tree, empty_walk(tree), empty_patch(tree, self._n_stops), new_stream(seed, chain))
         self.restate(state)
         return state
 
-    def run(self, state: ChainState, n_moves: int, temper: float = 1.0, penalty: float = np.inf) -> tuple[float, int]:
+    def run(
+        self, state: HierarchyState, n_moves: int, temper: float = 1.0, penalty: float = np.inf
+    ) -> tuple[float, int]:
         """So many moves under Π ψ^t, an impossible split costing exp(−penalty); Σ log ψ then, and how many are −inf."""
         tree, m = state.tree, len(state.tree.size)
         values = np.empty(m)
@@ -192,13 +193,13 @@ class HierarchyMoves:
             raise ValueError(f"{name}.score returned NaN or inf; a log potential is finite or -inf")
         return self.restate(state)
 
-    def restate(self, state: ChainState) -> tuple[float, int]:
+    def restate(self, state: HierarchyState) -> tuple[float, int]:
         """All statistics anew; Σ log ψ over the possible splits, and the number of impossible ones."""
         tree, patch = state.tree, state.patch
         list_nodes(tree.child, int(np.argmin(tree.parent)), patch.nodes, patch.stack)
         total, impossible = self._restate(self._regrafts.data, self.model.additive, tree, patch.nodes, patch.leaves)
         return float(total), int(impossible)
 
-    def record(self, state: ChainState, out: npt.NDArray[np.int32]) -> None:
+    def record(self, state: HierarchyState, out: npt.NDArray[np.int32]) -> None:
         """(2n − 1,): the parents after `run`, nodes numbered as `Hierarchy` does."""
         _record(state.tree.child, state.patch.nodes, state.patch.wanted, out)
