@@ -148,6 +148,9 @@ def test_what_is_left_out_makes_it_a_bound():
     assert on.is_bound
     assert "factor at least " in str(on)
     assert compare(post.condition(require=[[0, 1, 2]])).is_bound
+    flat = PartitionPosterior(DirichletProcess(GROUPS, 1.0, NormalGamma(pseudo_count=0.1)))
+    assert not compare(flat).is_bound
+    assert compare(flat.condition(n_clusters=3)).is_bound
 
 
 def test_models_that_do_not_say_are_named():

@@ -21,7 +21,7 @@ Sharing = Callable[[Leaves], npt.NDArray[np.integer]]  #: how many leaves each c
 
 @dataclass(frozen=True)
 class Conditions:
-    """Clusters that must, or must not, occur. All are conditions on single clusters; falsy if there are none."""
+    """Clusters that must, or must not, occur; falsy if there are no conditions."""
 
     labels: tuple[str, ...] = field(repr=False)
     required: frozenset[Leaves] = frozenset()

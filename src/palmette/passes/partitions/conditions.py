@@ -49,9 +49,13 @@ class PartitionConditions(Conditions):
         conditions._check()
         return conditions
 
-    def __bool__(self) -> bool:
+    @property
+    def restricts_clusters(self) -> bool:
         """Whether there are conditions on single clusters."""
         return super().__bool__() or bool(self.together or self.apart)
+
+    def __bool__(self) -> bool:
+        return self.restricts_clusters or self.n_clusters is not None
 
     @property
     def blocks(self) -> list[Leaves]:

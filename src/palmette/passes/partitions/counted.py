@@ -115,7 +115,8 @@ class CountedPartitionPasses(FullPartitionPasses):
     def count(self) -> int:
         """The number of partitions of non-zero potential, exactly."""
         most = stirling_numbers(self.n)[self.k]
-        return exact_count(self._count_modulo, most) if self.model.may_forbid or self._conditions else most
+        restricted = self.model.may_forbid or self._conditions.restricts_clusters
+        return exact_count(self._count_modulo, most) if restricted else most
 
     def _count_modulo(self, modulus: int) -> int:
         here = np.zeros(1 << self.n, dtype=np.uint64)

@@ -78,7 +78,7 @@ class FullPartitionPasses(PartitionPasses):
         with self.clusters.workers("tabulating clusters", 20.0 * 2**self.n) as workers:
             self.model.tabulate_clusters(workers, table)
         table[0] = -np.inf
-        if self._conditions:
+        if self._conditions.restricts_clusters:
             table[~self._conditions.allowed(self.sizes, self.shared)] = -np.inf
         return table
 
@@ -236,7 +236,8 @@ class FullPartitionPasses(PartitionPasses):
     def count(self) -> int:
         """The number of partitions of non-zero potential, exactly."""
         most = bell_number(self.n)
-        return exact_count(self._count_modulo, most) if self.model.may_forbid or self._conditions else most
+        restricted = self.model.may_forbid or self._conditions.restricts_clusters
+        return exact_count(self._count_modulo, most) if restricted else most
 
     def _count_modulo(self, modulus: int) -> int:
         counts = np.zeros(1 << self.n, dtype=np.uint64)

@@ -73,7 +73,9 @@ class SparsePartitionPasses(PartitionPasses):
     def log_psi(self) -> Floats:
         """(m,): log ψ of every cluster; −inf where the conditions forbid it."""
         out = self.model.cluster_log_potentials(self.trellis)
-        return np.where(self._conditions.allowed(self.sizes, self.shared), out, -np.inf) if self._conditions else out
+        if not self._conditions.restricts_clusters:
+            return out
+        return np.where(self._conditions.allowed(self.sizes, self.shared), out, -np.inf)
 
     def shared(self, leaves: Iterable[int]) -> Ints:
         """(m,): how many of these leaves each cluster holds."""
