@@ -18,8 +18,8 @@ from oracle import members
 from scipy.special import logsumexp
 
 from palmette import Hierarchy, HierarchyPosterior, ImpossibleData, PartitionPosterior, SparseTrellis
-from palmette.models import Contrasts, HierarchicalRandomGraph, UniformPartitions
-from palmette.posterior import HierarchyMixture, PartitionMixture
+from palmette.models import Contrasts, HierarchicalRandomGraph, SplitFunction, UniformPartitions
+from palmette.posterior import Estimate, HierarchyMixture, PartitionMixture
 from palmette.posterior import mixture as module
 
 KINDS = "dkft"
@@ -203,6 +203,24 @@ def test_what_cannot_be_proved_is_said(mixture):
     assert exact.kind == "exact"
     guess = mixture.credible_level(late, limit=30)
     assert guess.value == pytest.approx(exact.value, abs=4 * guess.standard_error)
+
+
+def test_a_trellis_whose_leaves_come_in_another_order_is_one_trellis(mixture):
+    trellis = SparseTrellis.from_hierarchies(mixture.sample(5, rng=1))
+    on = mixture.on(trellis.aligned_to(tuple("351042")))
+    assert on.trellis is on.parts[1].trellis
+    assert on.log_evidence == pytest.approx(mixture.on(trellis).log_evidence)
+
+
+def test_what_no_part_allows_comes_after_more_than_any_part_has():
+    # One part has (1,2) only, the other (0,2) only; (0,1) comes third.
+    def only(inner, left, right):
+        return np.where(np.isin(left | right, [inner, 7]), 0.0, -np.inf)
+
+    parts = [HierarchyPosterior(SplitFunction(3, functools.partial(only, inner))) for inner in (6, 5)]
+    impossible = Hierarchy.from_nested(((0, 1), 2))
+    assert HierarchyMixture(parts, [0.0, 0.0]).rank(impossible).kind == "bound"
+    assert HierarchyMixture(parts[:1], [0.0]).rank(impossible) == parts[0].rank(impossible) == Estimate(2, "exact")
 
 
 def test_parts_are_in_order_and_evidence_adds_up(mixture):

@@ -47,6 +47,11 @@ class Distribution(Cached, Generic[Clustering]):
     def count(self) -> int:
         """How many there are of non-zero potential, as an exact integer."""
 
+    @property
+    def _counts_all(self) -> bool:
+        """Whether `count` is that of all possible ones, and not only a lower bound of it."""
+        return True
+
     @abstractmethod
     def log_potential(self, x: Clustering, /) -> float:
         """The log potential of one clustering."""
@@ -75,7 +80,7 @@ class Distribution(Cached, Generic[Clustering]):
         """
         better = self._better(x, limit)
         if better is None:
-            return Estimate(self.count + 1, "exact")
+            return Estimate(self.count + 1, "exact" if self._counts_all else "bound")
         values, complete = better
         return Estimate(len(values) + 1, "exact" if complete else "bound")
 

@@ -166,6 +166,10 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
         """How many there are of non-zero potential in the part that has most, as an exact integer."""
         return max(self._each(lambda part: part.count))
 
+    @property
+    def _counts_all(self) -> bool:
+        return len(self._parts) == 1 or not any(part.model.may_forbid for part in self._parts)
+
     @cached
     def entropy(self) -> Estimate:
         """−Σ p(x) log p(x), in nats: Σ w_k H_k, exactly, and how much x tells of k, estimated from exact draws.

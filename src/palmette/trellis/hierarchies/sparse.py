@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -135,9 +136,19 @@ class SparseTrellis(Immutable):
         return self if self.is_closed else SparseTrellis._closed(self.labels, self.words)
 
     def aligned_to(self, labels: tuple[str, ...]) -> SparseTrellis:
-        """The same trellis with its leaves renumbered: leaf i is called `labels[i]`."""
+        """The same trellis with its leaves renumbered: leaf i is called `labels[i]`. One object as long as it lives."""
         if self.labels == labels:
             return self
+        found = self._alignments.get(labels)
+        if found is None:
+            found = self._alignments[labels] = self._renumbered(labels)
+        return found
+
+    @cached_property
+    def _alignments(self) -> WeakValueDictionary[tuple[str, ...], SparseTrellis]:
+        return WeakValueDictionary()
+
+    def _renumbered(self, labels: tuple[str, ...]) -> SparseTrellis:
         n = self.n_leaves
         columns = np.unpackbits(self.words.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, :n]
         moved = np.zeros((len(columns), 64 * self.words.shape[1]), dtype=np.uint8)
@@ -152,7 +163,7 @@ class SparseTrellis(Immutable):
         by_parent = np.lexsort((left, parent))
         right = one + two - left
         splits = (parent[by_parent], left[by_parent], right[by_parent])
-        return SparseTrellis._make(tuple(labels), words, *splits, self.is_closed)
+        return SparseTrellis._make(labels, words, *splits, self.is_closed)
 
     def extended(self, masks: Iterable[int]) -> SparseTrellis:
         """The closed trellis of these clusters and more, given as bit masks; those that fit nowhere are dropped."""
