@@ -56,6 +56,15 @@ def test_weights_count_as_repetitions():
         np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"), [([1.0], "one for each"), ([1.0, -1.0], "negative"), ([0, 0], "positive")]
+)
+def test_wrong_weights_are_refused(weights, message):
+    trees = dated(2, 3, 5)
+    with pytest.raises(ValueError, match=message):
+        pal.posterior.node_ages(trees, trees[0], weights=weights)
+
+
 def test_the_most_credible_tree_has_the_largest_product():
     trees = dated(40, 4, 9)
     post = pal.posterior.from_trees(trees)

@@ -53,6 +53,17 @@ def test_kl_between_halves_is_finite_and_zero_for_the_same():
         law.kl_from(law)
 
 
+def test_no_hierarchy_of_many_leaves_is_impossible():
+    # Of all hierarchies over n leaves some 2^-n have a given split into halves.
+    def halved(leaves):
+        half = len(leaves) // 2
+        return leaves[0] if half == 0 else (halved(leaves[:half]), halved(leaves[half:]))
+
+    one, other = (pal.Hierarchy.from_nested(halved(np.random.default_rng(seed).permutation(1200))) for seed in (0, 1))
+    law = pal.posterior.smoothed([one])
+    assert -math.inf < law.log_prob(other) < law.log_prob(one)
+
+
 def test_draws_have_their_shares():
     law = pal.posterior.smoothed([ALL[i] for i in (3, 3, 17)], concentration=2.0)
     draws = law.sample(2000, rng=0)

@@ -49,8 +49,7 @@ def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> 
         weights = np.zeros(len(trees))
         weights[start : start + len(own)] = own
         seen = observe(trees, weights)
-        totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
-        frequencies.append(totals[len(seen.labels) : -1] / weights.sum())
+        frequencies.append(seen.totals[len(seen.labels) : -1] / weights.sum())
     shares = np.clip(np.array(frequencies), 0.0, 1.0)
     gaps = np.ptp(shares, axis=0)
     worst = int(gaps.argmax()) if gaps.size else -1

@@ -69,7 +69,7 @@ class HierarchyModel(Model):
     def log_evidence_offset(self) -> float | None:  # type: ignore[override]
         """What is added to log Z to give log p(data), all (2n − 3)!! hierarchies being alike beforehand; or None."""
         given = self.log_density_offset
-        return None if given is None else given - log_hierarchies(self.n_leaves)
+        return None if given is None else given - float(log_hierarchies(self.n_leaves))
 
     @property
     def exact_leaves(self) -> int:

@@ -16,7 +16,7 @@ from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.trellis.hierarchies.observed import Observed, observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["ConditionalClusters", "from_trees", "require_roots"]
+__all__ = ["ConditionalClusters", "from_trees", "sample_weights"]
 
 
 class ConditionalClusters(HierarchyModel):
@@ -66,24 +66,27 @@ def from_trees(
     >>> round(post.cluster_probability(["a", "b", "c"]), 6), post.map()
     (0.666667, Hierarchy.from_newick('(((a,b),c),d);'))
     """
-    require_roots(trees)
-    seen = observe(trees, getattr(trees, "weights", None) if weights is None else weights)
+    seen = observe(trees, sample_weights(trees, weights))
     if closed:
         trellis = SparseTrellis._closed(seen.labels, seen.words)
         log_f = _log_frequencies(seen)  # every cluster is in some tree, so none is dropped and the numbers stay
         model = ConditionalClusters(trellis, log_f[trellis.left] + log_f[trellis.right])
     else:
         trellis = SparseTrellis._observed(seen)
-        totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
         log_psi = np.full(len(seen.weight), -np.inf)
         some = seen.weight > 0.0
-        log_psi[some] = np.log(seen.weight[some] / totals[seen.parent[some]])
+        log_psi[some] = np.log(seen.weight[some] / seen.totals[seen.parent[some]])
         model = ConditionalClusters(trellis, log_psi)
     return HierarchyPosterior(model, trellis=trellis, **options)
 
 
-def require_roots(trees: Iterable[Hierarchy]) -> None:
-    """Refuse a `TreeSet` with trees that have no root."""
+def sample_weights(trees: Iterable[Hierarchy], weights: npt.ArrayLike | None) -> npt.ArrayLike | None:
+    """The weights of a sample, those of its file unless others are given; trees that have no root are refused."""
+    _require_roots(trees)
+    return getattr(trees, "weights", None) if weights is None else weights
+
+
+def _require_roots(trees: Iterable[Hierarchy]) -> None:
     if not isinstance(trees, TreeSet):
         return
     unrooted = np.flatnonzero(trees.is_unrooted)
@@ -98,7 +101,7 @@ def require_roots(trees: Iterable[Hierarchy]) -> None:
 
 
 def _log_frequencies(seen: Observed) -> Floats:
-    totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
+    totals = seen.totals
     if len(seen.labels) == 1:
         return np.zeros(1)
     totals[: len(seen.labels)] = totals[-1]  # every tree has every leaf

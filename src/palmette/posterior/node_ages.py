@@ -14,8 +14,8 @@ from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import align_labels
-from palmette.posterior.conditional_clusters import require_roots
-from palmette.trellis.hierarchies.observed import observe
+from palmette.posterior.conditional_clusters import sample_weights
+from palmette.trellis.hierarchies.observed import check_weights, observe
 
 __all__ = ["NodeAges", "most_credible", "node_ages"]
 
@@ -55,12 +55,9 @@ def node_ages(
     """
     if not 0.0 < check_number("level", level) <= 1.0:
         raise ValueError(f"level is {level!r}; expected a share, above 0 and at most 1")
-    require_roots(trees)
+    given = sample_weights(trees, weights)
     found = list(trees)
-    each = getattr(trees, "weights", None) if weights is None else weights
-    weight = np.ones(len(found)) if each is None else np.asarray(each, dtype=np.float64)
-    if weight.shape != (len(found),):
-        raise ValueError(f"weights has shape {weight.shape}; expected one for each of the {len(found)} trees")
+    weight = check_weights(given, len(found))
     wanted = cluster_bits(hierarchy.parents, range(hierarchy.n_leaves))
     at = {mask: node for node, mask in enumerate(wanted)}
     ages = np.full((hierarchy.n_nodes, len(found)), np.nan)
@@ -80,12 +77,11 @@ def most_credible(trees: Iterable[Hierarchy], *, weights: npt.ArrayLike | None =
 
     Phylogenetics calls it the tree of maximum clade credibility.
     """
-    require_roots(trees)
+    given = sample_weights(trees, weights)
     found = trees if isinstance(trees, TreeSet) else list(trees)
-    seen = observe(found, getattr(trees, "weights", None) if weights is None else weights)
-    totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
+    seen = observe(found, given)
     with np.errstate(divide="ignore"):
-        logs = np.log(totals[seen.parent[seen.splits]]).sum(axis=1)
+        logs = np.log(seen.totals[seen.parent[seen.splits]]).sum(axis=1)
     return found[int(logs.argmax())]
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from palmette.array_types import Floats, Ints, Words
 from palmette.checks import check_integer, check_positive
@@ -21,11 +20,12 @@ from palmette.clusters import Cluster, cluster_mask
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.labels import align_labels
-from palmette.posterior.conditional_clusters import require_roots
+from palmette.posterior.conditional_clusters import sample_weights
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.trellis.bit_sets import as_words
-from palmette.trellis.hierarchies.observed import observe
+from palmette.trellis.counting import log_hierarchies
+from palmette.trellis.hierarchies.observed import Observed, observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["SmoothedTrees", "smoothed"]
@@ -44,18 +44,17 @@ def smoothed(
     >>> round(law.cluster_probability(["a", "b"]), 4), round(law.cluster_probability(["a", "c"]), 4)
     (0.6444, 0.1111)
     """
-    require_roots(trees)
-    seen = observe(trees, getattr(trees, "weights", None) if weights is None else weights)
-    return SmoothedTrees(SparseTrellis._observed(seen), seen.weight, check_positive("concentration", concentration))
+    seen = observe(trees, sample_weights(trees, weights))
+    return SmoothedTrees(seen, check_positive("concentration", concentration))
 
 
 class SmoothedTrees:
     """A distribution over all hierarchies; `smoothed` makes it from a sample."""
 
-    def __init__(self, trellis: SparseTrellis, counts: Floats, concentration: float) -> None:
-        self._trellis, self._counts = trellis, counts
+    def __init__(self, seen: Observed, concentration: float) -> None:
+        self._trellis = SparseTrellis._observed(seen)
+        self._counts, self._totals = seen.weight, seen.totals
         self.concentration = concentration
-        self._totals = np.bincount(trellis.parent, counts, minlength=trellis.n_clusters)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -139,8 +138,9 @@ class SmoothedTrees:
         counts = np.where(at >= 0, self._counts[at], 0.0)
         totals = np.where(P >= 0, self._totals[P], 0.0)
         sizes = [np.bitwise_count(words).sum(axis=1, dtype=np.int64) for words in (parent, left, right)]
-        u = np.exp(_log_many(sizes[1]) + _log_many(sizes[2]) - _log_many(sizes[0]))
-        return np.asarray(np.log((counts + alpha * u) / (totals + alpha)))
+        whole, one, two = (log_hierarchies(size) for size in sizes)  # u alone would underflow beyond a thousand leaves
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(np.log(counts), np.log(alpha) + (one + two - whole)) - np.log(totals + alpha)
 
     def _draw(self, whole: int, generator: np.random.Generator) -> Hierarchy:
         found, waiting = [], [whole]
@@ -176,12 +176,6 @@ def _random_split(mask: int, generator: np.random.Generator) -> tuple[int, int]:
     return parts[0], parts[1]
 
 
-def _log_many(size: npt.ArrayLike) -> Floats:
-    # log N(m), the number of hierarchies over m leaves: (2m − 3)!! = (2m − 2)! / (2^(m−1) (m − 1)!).
-    m = np.asarray(size, dtype=np.float64)
-    return np.asarray(gammaln(2 * m - 1) - (m - 1) * np.log(2.0) - gammaln(m))
-
-
 def _log_occurs(whole: Ints, part: Ints) -> Floats:
     # log of the share of the hierarchies over `whole` leaves that have a given cluster of `part` of them.
-    return _log_many(part) + _log_many(whole - part + 1) - _log_many(whole)
+    return log_hierarchies(part) + log_hierarchies(whole - part + 1) - log_hierarchies(whole)

@@ -5,6 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from palmette.array_types import Floats
+
 __all__ = [
     "bell_number",
     "double_factorial",
@@ -37,13 +43,14 @@ def double_factorial(n: int) -> int:
     return math.prod(range(n, 0, -2))
 
 
-def log_hierarchies(n: int) -> float:
-    """log (2n − 3)!!: of the number of binary hierarchies over n leaves.
+def log_hierarchies(n: npt.ArrayLike) -> Floats:
+    """log (2n − 3)!! = log (2n − 2)! / (2^(n−1) (n − 1)!): of the number of binary hierarchies over n leaves.
 
-    >>> round(math.exp(log_hierarchies(5)), 9)
-    105.0
+    >>> np.exp(log_hierarchies([3, 5])).round(9)
+    array([  3., 105.])
     """
-    return math.lgamma(2 * n - 1) - (n - 1) * math.log(2.0) - math.lgamma(n)
+    m = np.asarray(n, dtype=np.float64)
+    return np.asarray(gammaln(2 * m - 1) - (m - 1) * np.log(2.0) - gammaln(m))
 
 
 def bell_number(n: int) -> int:

@@ -15,7 +15,7 @@ from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import align_labels
 from palmette.trellis.bit_sets import BitSets, n_words
 
-__all__ = ["Observed", "by_size", "observe"]
+__all__ = ["Observed", "by_size", "check_weights", "observe"]
 
 
 _AT_A_TIME = 10**6  # words of bit sets that are looked at in one go
@@ -34,6 +34,11 @@ class Observed(NamedTuple):
     right: Ints
     weight: Floats  # (k,): the total weight of the hierarchies that have this split
     splits: Ints  # (T, n − 1): which splits each hierarchy is made of
+
+    @property
+    def totals(self) -> Floats:
+        """(m,): the total weight of the hierarchies that have this cluster; 0 for leaves, which all have."""
+        return np.bincount(self.parent, self.weight, minlength=len(self.words))
 
 
 @kernel
@@ -93,7 +98,7 @@ def observe(hierarchies: Iterable[Hierarchy], weights: npt.ArrayLike | None = No
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     parent, left, right = rank[numbers.reshape(-1, 3)].T
-    per_tree = _check_weights(weights, len(numbers))
+    per_tree = check_weights(weights, len(numbers))
     keys, first, which = np.unique(parent * len(order) + left, return_index=True, return_inverse=True)
     weight = np.bincount(which.reshape(-1), np.repeat(per_tree, n - 1), minlength=len(keys)).astype(np.float64)
     splits = which.reshape(len(numbers), n - 1)
@@ -158,7 +163,8 @@ def _insert(sets: BitSets, parents: npt.NDArray[np.int32], n: int, first: int) -
     return np.concatenate([inner[:, :, None], parts], axis=2)
 
 
-def _check_weights(weights: npt.ArrayLike | None, count: int) -> Floats:
+def check_weights(weights: npt.ArrayLike | None, count: int) -> Floats:
+    """(count,): one weight for each hierarchy, none of them negative; all alike if none are given."""
     if weights is None:
         return np.ones(count)
     given = np.asarray(weights, dtype=np.float64)
