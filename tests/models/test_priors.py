@@ -106,6 +106,21 @@ def test_separable_models_stay_separable_and_keep_their_merge_score():
     assert pal.search.greedy(model).hierarchy == pal.search.greedy(cost).hierarchy
 
 
+def test_what_the_data_are_is_known_with_a_prior_too():
+    assert with_prior(Contrasts(np.eye(3)), "yule").pairwise_holds == "squared distances"
+    assert with_prior(Dasgupta(np.ones((3, 3))), "yule").pairwise_holds == "similarities"
+
+
+def test_a_sample_of_trees_can_have_a_prior():
+    """CCD1 of two trees: each other hierarchy of their clusters, weighed by its shape."""
+    trees = [Hierarchy.from_newick(text) for text in ("(((a,b),c),d);", "((a,b),(c,d));")]
+    plain = pal.posterior.from_trees(trees)
+    post = HierarchyPosterior(with_prior(plain.model, "yule"), trellis=plain.trellis)
+    weights = [0.5 * math.exp(post.model.log_prior(tree)) for tree in trees]
+    for tree, weight in zip(trees, weights, strict=True):
+        assert math.exp(post.log_prob(tree)) == pytest.approx(weight / sum(weights), abs=1e-12)
+
+
 def test_the_evidence_prefers_the_prior_that_made_the_shape():
     comb, balanced = np.array([1.0, 2, 4, 8, 16, 32, 64, 128]), np.array([0, 1, 10, 11, 100, 101, 110, 111.0])
     gains = []

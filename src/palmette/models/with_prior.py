@@ -73,9 +73,13 @@ class PriorModel(HierarchyModel):
 
     def log_prior(self, hierarchy: Hierarchy) -> float:
         """log p(H) of a binary hierarchy on the same labels, before the data are seen."""
-        sizes = np.diff(require_binary(hierarchy).aligned_to(self.labels).intervals)[self.n_leaves :, 0]
-        h, log_constant = self.prior.law(self.n_leaves)
-        return min(float(h[sizes].sum()) + log_constant, 0.0)
+        aligned = require_binary(hierarchy).aligned_to(self.labels)
+        return min(self._log_shape(aligned) + self.prior.law(self.n_leaves).log_constant, 0.0)
+
+    def _log_shape(self, hierarchy: Hierarchy) -> float:
+        # Σ h over its clusters.
+        sizes = np.diff(hierarchy.intervals)[self.n_leaves :, 0]
+        return float(self.prior.law(self.n_leaves).h[sizes].sum())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return with_prior, (self.model, self.prior)
@@ -86,6 +90,9 @@ class PriorModel(HierarchyModel):
 
 class _AskedPrior(PriorModel):
     # A model that can only be asked for log ψ.
+
+    def _log_potential(self, hierarchy: Hierarchy) -> float:
+        return self.model._log_potential(hierarchy) + self._log_shape(hierarchy)
 
     def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
         sizes = [int(one).bit_count() + int(two).bit_count() for one, two in zip(left, right, strict=True)]
@@ -195,5 +202,6 @@ def with_prior(model: HierarchyModel, prior: Prior) -> HierarchyModel:
     else:
         made = object.__new__(_AskedPrior)
         Model.__init__(made, base.n_leaves, base.labels)
-    vars(made).update(model=base, prior=chosen, may_forbid=base.may_forbid, knows_all=base.knows_all)
+    handed_on = {name: getattr(base, name) for name in ("may_forbid", "knows_all", "pairwise_holds")}
+    vars(made).update(handed_on, model=base, prior=chosen)
     return made
