@@ -15,8 +15,10 @@ def drawn(capsys, bar):
 def test_a_bar_says_what_the_work_is_for(capsys):
     with purpose("looking for β"):
         inner = Progress("summing", 4, True)
-    outer = Progress("summing", 4, True)
     assert "looking for β: summing   25 %" in drawn(capsys, inner).err
+    inner.retitle("adding")
+    assert "looking for β: adding" in drawn(capsys, inner).err
+    outer = Progress("summing", 4, True)
     found = drawn(capsys, outer)
     assert "looking" not in found.err
     assert "summing   25 %" in found.err

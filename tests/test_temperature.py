@@ -232,8 +232,8 @@ def test_with_beta_refuses_what_a_model_refuses():
 def test_a_model_of_ones_own_keeps_what_else_it_has():
     class Noted(pal.models.Dasgupta):
         def __init__(self, similarity, note):
-            self.beta, self.note = 1.0, note
-            pal.models.FeatureModel.__init__(self, len(similarity), theta=[self.beta, 2.0], pairwise=[similarity])
+            self.note = note
+            pal.models.FeatureModel.__init__(self, len(similarity), theta=[1.0, 2.0], pairwise=[similarity])
 
     w = pal.datasets.load_numerals().similarity[:4, :4]
     found = at_perplexity(Noted(w - np.diag(np.diag(w)), "mine"), 4.0)

@@ -62,7 +62,8 @@ class Progress:
     """
 
     def __init__(self, title: str, total: float | None, show: bool | None = None, *, unit: str = "") -> None:
-        self._title = _purpose.get() + title
+        self._purpose = _purpose.get()
+        self.retitle(title)
         self._total = None if total is None else max(float(total), 1.0)
         self._unit = unit
         self._done = self._skipped = 0.0
@@ -72,8 +73,8 @@ class Progress:
         self._drawn = False
 
     def retitle(self, title: str) -> None:
-        """Say something else from now on."""
-        self._title = title
+        """Say something else from now on, after what the work is for."""
+        self._title = self._purpose + title
 
     def skip(self, amount: float) -> None:
         """Say that `amount` of the total was there already: it counts as done, but not as work."""

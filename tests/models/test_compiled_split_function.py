@@ -226,7 +226,6 @@ class WithBeta(pal.models.Tempered, CompiledSplitFunction):
 
     def __init__(self, n, beta):
         super().__init__(n, tempered_cost, args=[beta], members=True)
-        self.beta = beta
 
 
 def tempered_cost(left, right, beta):
@@ -237,6 +236,8 @@ def test_it_can_have_a_temperature():
     model = WithBeta(5, 1.0)
     assert HierarchyPosterior(model.with_beta(0.0)).log_partition == pytest.approx(np.log(105))
     assert HierarchyPosterior(model.with_beta(2.0)).entropy < HierarchyPosterior(model).entropy
+    assert model.with_beta(2.0).beta == 2.0
+    assert model.beta_ratio(model.with_beta(2.0)) == 2.0
 
 
 # Arguments.

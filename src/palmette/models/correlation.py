@@ -55,7 +55,7 @@ class Correlation(SeparableModel, Tempered):
 
     def __init__(self, affinity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(columns_as_rows(affinity), "affinity")
-        self.beta = check_beta(beta)
-        check_finite_total(self.beta * len(weights), float(np.abs(weights).sum()), "affinity")
+        beta = check_beta(beta)
+        check_finite_total(beta * len(weights), float(np.abs(weights).sum()), "affinity")
         pairwise = [weights, np.maximum(weights, 0.0)]
-        super().__init__(len(weights), theta=[self.beta], pairwise=pairwise, labels=labels_of(affinity, labels))
+        super().__init__(len(weights), theta=[beta], pairwise=pairwise, labels=labels_of(affinity, labels))

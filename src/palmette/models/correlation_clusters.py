@@ -44,9 +44,9 @@ class CorrelationClusters(ClusterModel, Tempered):
 
     def __init__(self, affinity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(columns_as_rows(affinity), "affinity")
-        self.beta = check_beta(beta)
-        check_finite_total(self.beta, float(np.abs(weights).sum()), "affinity")
-        super().__init__(len(weights), theta=[self.beta], pairwise=[weights], labels=labels_of(affinity, labels))
+        beta = check_beta(beta)
+        check_finite_total(beta, float(np.abs(weights).sum()), "affinity")
+        super().__init__(len(weights), theta=[beta], pairwise=[weights], labels=labels_of(affinity, labels))
 
     @property
     def affinity(self) -> npt.NDArray[np.float64]:

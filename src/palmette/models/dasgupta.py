@@ -58,6 +58,6 @@ class Dasgupta(SeparableModel, Tempered):
 
     def __init__(self, similarity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(columns_as_rows(similarity), "similarity")
-        self.beta = check_beta(beta)
-        check_finite_total(self.beta * len(weights), float(np.abs(weights).sum()), "similarity")
-        super().__init__(len(weights), theta=[self.beta], pairwise=[weights], labels=labels_of(similarity, labels))
+        beta = check_beta(beta)
+        check_finite_total(beta * len(weights), float(np.abs(weights).sum()), "similarity")
+        super().__init__(len(weights), theta=[beta], pairwise=[weights], labels=labels_of(similarity, labels))

@@ -53,9 +53,9 @@ class SumOfSquares(SeparableModel, Tempered):
 
     def __init__(self, points: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         x = check_points(points)
-        self.beta = check_beta(beta)
+        beta = check_beta(beta)
         # SSE(S) = Σ_{i<j∈S} ‖x_i − x_j‖² / |S|: one pair sum, whatever the dimension.
         with np.errstate(over="ignore"):
             squared = np.stack([np.square(x - row).sum(axis=1) for row in x])
-            check_finite_total(self.beta * len(x), float(squared.sum()), "points")
-        super().__init__(len(x), theta=[self.beta], pairwise=[squared], labels=labels_of(points, labels))
+            check_finite_total(beta * len(x), float(squared.sum()), "points")
+        super().__init__(len(x), theta=[beta], pairwise=[squared], labels=labels_of(points, labels))

@@ -23,6 +23,11 @@ class Tempered(FeatureModel):
 
     is_tempered = True
 
+    @property
+    def beta(self) -> float:  # type: ignore[override]
+        """The inverse temperature."""
+        return float(self.theta[0])
+
     def with_beta(self, beta: float) -> Self:
         """The same model of the same data at another inverse temperature.
 
@@ -30,10 +35,10 @@ class Tempered(FeatureModel):
         >>> pal.models.Dasgupta([[0, 3, 1], [3, 0, 1], [1, 1, 0]], beta=2.0).with_beta(0.5).beta
         0.5
         """
+        beta = check_beta(beta)
+        check_finite_total(beta * self.n_leaves, float(np.abs(self.pairwise).sum()), "the data")
         other = copy.copy(self)
-        other.beta = check_beta(beta)
-        check_finite_total(other.beta * self.n_leaves, float(np.abs(self.pairwise).sum()), "the data")
-        other._theta = read_only(np.concatenate([[other.beta], self.theta[1:]]))
+        other._theta = read_only(np.concatenate([[beta], self.theta[1:]]))
         return other
 
     def beta_ratio(self, other: Model) -> float | None:

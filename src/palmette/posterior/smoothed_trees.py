@@ -140,7 +140,8 @@ class SmoothedTrees:
         sizes = [np.bitwise_count(words).sum(axis=1, dtype=np.int64) for words in (parent, left, right)]
         whole, one, two = (log_hierarchies(size) for size in sizes)  # u alone would underflow beyond a thousand leaves
         with np.errstate(divide="ignore"):
-            return np.logaddexp(np.log(counts), np.log(alpha) + (one + two - whole)) - np.log(totals + alpha)
+            both = np.logaddexp(np.log(counts), np.log(alpha) + (one + two - whole))
+        return np.asarray(both - np.log(totals + alpha))
 
     def _draw(self, whole: int, generator: np.random.Generator) -> Hierarchy:
         found, waiting = [], [whole]

@@ -38,7 +38,7 @@ class Observed(NamedTuple):
     @property
     def totals(self) -> Floats:
         """(m,): the total weight of the hierarchies that have this cluster; 0 for leaves, which all have."""
-        return np.bincount(self.parent, self.weight, minlength=len(self.words))
+        return np.bincount(self.parent, self.weight, minlength=len(self.words)).astype(np.float64)
 
 
 @kernel
