@@ -16,8 +16,8 @@ from palmette.evidence.climbing import climb
 from palmette.evidence.family import Family
 from palmette.models.base import Model
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
+from palmette.posterior.kinds import SomePosterior
 from palmette.progress import Progress
-from palmette.temperature.scan import SomePosterior
 from palmette.trellis import SomeTrellis
 
 __all__ = ["average"]

@@ -12,8 +12,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_positive
 from palmette.evidence.parameters import values_at
 from palmette.models.base import Model, require_model
-from palmette.posterior import HierarchyPosterior, PartitionPosterior
-from palmette.temperature.scan import SomePosterior
+from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.trellis import SomeTrellis
 
 __all__ = ["Family"]
@@ -49,7 +48,7 @@ class Family:
 
     def posterior(self, x: Floats) -> SomePosterior:
         """The posterior of the model with the parameters at a point of the box."""
-        return _posterior(self.model(x), self.trellis)
+        return posterior_of(self.model(x), trellis=self.trellis, progress=False)
 
 
 def _usual(make: Callable[..., Model]) -> Mapping[str, float]:
@@ -74,9 +73,3 @@ def _ends(names: list[str], begin: Floats, within: Mapping[str, tuple[float, flo
         if not low[i] < high[i]:
             raise ValueError(f"within has {ends} for {name}; give the lower end first, and a larger one")
     return low, high
-
-
-def _posterior(model: Model, trellis: SomeTrellis | None) -> SomePosterior:
-    kind = HierarchyPosterior if model.clusterings == "hierarchies" else PartitionPosterior
-    made: SomePosterior = kind(model, trellis=trellis, progress=False)  # type: ignore[arg-type]
-    return made

@@ -18,6 +18,7 @@ from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.split_model import HierarchyModel
 from palmette.posterior.hierarchies import HierarchyPosterior
+from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.search.greedy import greedy
@@ -25,7 +26,6 @@ from palmette.search.grow import grow
 from palmette.search.refine import refine
 from palmette.search.sampled import Limits, sampled_hierarchies, sampled_partitions
 from palmette.temperature.perplexity import at_perplexity
-from palmette.temperature.scan import SomePosterior
 from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
@@ -168,10 +168,10 @@ class _Task:
         return at_perplexity(self.model, self.perplexity, trellis=trellis, progress=self.options["progress"])
 
     def make(self, model: Any, trellis: SomeTrellis | None = None) -> SomePosterior:
-        if model.clusterings == "hierarchies":
-            return HierarchyPosterior(model, trellis=cast(SparseTrellis | None, trellis), **self.options)
-        made = PartitionPosterior(model, trellis=cast(PartitionTrellis | None, trellis), **self.options)
-        return made if self.n_clusters is None else made.condition(n_clusters=self.n_clusters)
+        made = posterior_of(model, trellis=trellis, **self.options)
+        if self.n_clusters is None:
+            return made
+        return cast(PartitionPosterior, made).condition(n_clusters=self.n_clusters)
 
 
 def _with_tables(made: SomePosterior) -> SomePosterior:

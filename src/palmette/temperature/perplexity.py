@@ -24,12 +24,11 @@ def at_perplexity(
     trellis: SomeTrellis | None = None,
     progress: bool | None = None,
 ) -> AnyTempered:
-    """The same model at the β where exp(entropy of the posterior) = `perplexity`, to one part in a thousand.
+    """The same model at the β where exp(entropy of the posterior) = `perplexity`, to within a share of `tolerance`.
 
     `perplexity` is the effective number of hierarchies (or partitions): 1 is certainty, the number of all of them is
-    β = 0. `tolerance` is how far it may be off, as a share of it. `trellis` is passed on to the posterior; on a sparse
-    one the entropy is that over its hierarchies. It takes four to seven exact posteriors. ValueError says what is
-    reachable if `perplexity` is not.
+    β = 0. `trellis` is passed on to the posterior; on a sparse one the entropy is that over its hierarchies. It takes
+    four to seven exact posteriors. ValueError says what is reachable if `perplexity` is not.
 
     >>> import math, palmette as pal
     >>> data = pal.datasets.load_numerals()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,13 +13,12 @@ from palmette.models.base import require_model
 from palmette.models.tempered import Tempered, require_tempered
 from palmette.partition import Partition
 from palmette.posterior.consensus import hierarchy_of_masks
-from palmette.posterior.hierarchies import HierarchyPosterior
-from palmette.posterior.partitions import PartitionPosterior
+from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.progress import purpose
 from palmette.temperature.solving import Landscape, State, solve
 from palmette.trellis import SomeTrellis
 
-__all__ = ["TOLERANCE", "Scan", "SomePosterior", "TemperatureRow"]
+__all__ = ["TOLERANCE", "Scan", "TemperatureRow"]
 
 TOLERANCE = 1e-3  # of a perplexity: a thousandth more or less effective hierarchies is the same number to a person
 
@@ -29,8 +27,6 @@ _POINTS = 33
 _DRAWS = 1000
 _TRIALS = 8  # clusterings that show in which unit the data are
 _USUAL = 6  # posteriors that a perplexity usually takes
-
-SomePosterior = HierarchyPosterior | PartitionPosterior
 
 
 class TemperatureRow(NamedTuple):
@@ -54,8 +50,7 @@ class Scan:
 
     def posterior(self, beta: float) -> SomePosterior:
         """The posterior at one inverse temperature."""
-        make: Callable[..., SomePosterior] = HierarchyPosterior if self.things == "hierarchies" else PartitionPosterior
-        return make(self._model.with_beta(beta), trellis=self._trellis, progress=self._progress)
+        return posterior_of(self._model.with_beta(beta), trellis=self._trellis, progress=self._progress)
 
     def row(self, beta: float) -> TemperatureRow:
         """The posterior at one inverse temperature, in numbers; computed once."""
@@ -70,8 +65,8 @@ class Scan:
         return self._rows[beta]
 
     @cached_property
-    def _cold(self) -> tuple[SomePosterior, float]:
-        # A posterior that is nearly uniform, and its β: it has the best clustering, as every β > 0, draws from nearly
+    def _nearly_uniform(self) -> tuple[SomePosterior, float]:
+        # A posterior at a very small β, and that: it has the best clustering, as every β > 0, draws from nearly
         # all of them, and the unit of the data, whatever that is.
         model: Any = self._model.with_beta(1.0)
         rng = np.random.default_rng(0)
@@ -92,22 +87,22 @@ class Scan:
     def best(self) -> Any:
         """The most probable clustering, at every β > 0."""
         with purpose("the best one"):
-            return self._cold[0].map()
+            return self._nearly_uniform[0].map()
 
     @cached_property
     def count(self) -> int:
         """How many clusterings there are."""
         self.best  # noqa: B018 – raises if nothing is possible
-        return int(self._cold[0].count)
+        return int(self._nearly_uniform[0].count)
 
     @cached_property
     def _best_potential(self) -> float:
-        posterior, beta = self._cold
+        posterior, beta = self._nearly_uniform
         return float(posterior.log_potential(self.best) / beta)
 
     @cached_property
     def _landscape(self) -> Landscape:
-        posterior, beta = self._cold
+        posterior, beta = self._nearly_uniform
         best = beta * self._best_potential
         below = best - (posterior.sample(_DRAWS, rng=0).log_probs + posterior.log_partition)
         mean, variance = float(below.mean()), float(below.var())
@@ -156,7 +151,7 @@ class Scan:
         return bool(beyond <= close + 1e-13 * abs(best) or abs(best) > 1e13)
 
     def _out_of_reach(self, row: TemperatureRow, target: float) -> ValueError:
-        wanted, left = f"no β gives a perplexity of {math.exp(target):.6g}", _number(row.entropy)
+        wanted, left = f"no β gives a perplexity of {math.exp(target):.6g}", _number(row.perplexity)
         if row.entropy >= math.log(self.count) - 1e-6:
             return ValueError(
                 f"{wanted}: all {self.count:,} {self.things} are equally good under {self._model!r}, so that β changes "
@@ -184,6 +179,5 @@ class Scan:
         return [float(beta) for beta in np.geomspace(low, high, _POINTS)]
 
 
-def _number(entropy: float) -> str:
-    value = math.exp(entropy)
+def _number(value: float) -> str:
     return f"{round(value):,}" if abs(value - round(value)) < 1e-4 * value and value < 1e9 else f"{value:.6g}"

@@ -92,9 +92,10 @@ def _infer(
 
 
 def _too_large(model: Any, max_memory: int | None) -> str:
-    kind: Any = pal.PartitionPosterior if model.clusterings == "partitions" else pal.HierarchyPosterior
+    from palmette.posterior.kinds import posterior_of
+
     try:
-        kind(model, max_memory=max_memory)
+        posterior_of(model, max_memory=max_memory)
     except pal.TrellisTooLarge as error:
         return str(error).partition(". ")[0]
     return "all tables of the full trellis together need more memory than is allowed"
