@@ -17,6 +17,8 @@ from oracle import Oracle, hierarchies_over, members
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import BetaSplitting, Contrasts, Dasgupta, Uniform, UniformPartitions, with_prior
+from palmette.passes.hierarchies import HierarchyConditions
+from palmette.sampling.conditioned import conditioned
 
 BETAS = [-1.9, -1.5, -1.0, 0.0, 0.5, 40.0]
 
@@ -148,6 +150,26 @@ def test_a_model_with_a_prior_is_pickled_whole():
     assert (again.prior, again.labels) == (BetaSplitting(0.0), ("a", "b", "c"))
     assert HierarchyPosterior(again).log_evidence == HierarchyPosterior(model).log_evidence
     assert repr(again).endswith("BetaSplitting(beta=0.0))")
+
+
+def test_a_model_whose_features_are_all_taken_is_told():
+    class Full(pal.models.SplitModel):
+        """Nothing of it is ever compiled."""
+
+        n_features = 8
+
+        @staticmethod
+        def features(theta, n, size, sums, pairs, out):
+            out[:] = 0.0
+
+        @staticmethod
+        def score(theta, parent, left, right):
+            return 0.0
+
+    with pytest.raises(ValueError, match="8 features already"):
+        with_prior(Full(3), "yule")
+    with pytest.raises(ValueError, match="8 features already"):
+        conditioned(Full(3), HierarchyConditions(("0", "1", "2")).and_also(require=[[0, 1]]))
 
 
 def test_what_is_no_prior_is_named():

@@ -8,7 +8,7 @@ columns into log ψ: those of P, L and R for a split (`SplitModel`), those of on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeGuard
+from typing import Any, ClassVar, Literal, Self, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from palmette.array_types import Floats
 from palmette.checks import is_whole
 from palmette.defaults import DEFAULTS
 from palmette.labels import check_labels
+from palmette.models.features import MOST_FEATURES
 
 __all__ = [
     "Clusterings",
@@ -26,7 +27,10 @@ __all__ = [
     "Model",
     "check_leaf_count",
     "checked_values",
+    "evidence_offset",
+    "evidence_without_structure",
     "is_model",
+    "recast",
     "require_masks",
     "require_model",
 ]
@@ -34,6 +38,10 @@ __all__ = [
 Clusterings = Literal["hierarchies", "partitions"]
 
 _MOST_LEAVES = 63  # bits of a mask
+_WITH_EVIDENCE = {
+    "hierarchies": "Contrasts, HierarchicalRandomGraph, PoissonPairs and NormalPairs",
+    "partitions": "Dirichlet processes",
+}
 _POSTERIORS = {"hierarchies": "HierarchyPosterior", "partitions": "PartitionPosterior"}
 _EXAMPLES = {"hierarchies": "palmette.models.Dasgupta", "partitions": "palmette.models.CorrelationClusters"}
 
@@ -174,6 +182,9 @@ class FeatureModel(Model):
             raise ValueError(f"a matrix in pairwise is not symmetric (entries differ by {gap:g}); pairs are unordered")
 
 
+AnyKind = TypeVar("AnyKind", bound=FeatureModel)
+
+
 def is_model(given: object, clusterings: Clusterings | None = None) -> TypeGuard[Model]:
     """Whether it is a model, of these clusterings if they are named."""
     return isinstance(given, Model) and clusterings in (None, getattr(given, "clusterings", None))
@@ -192,6 +203,48 @@ def require_model(
         wanted = wanted or f"a model of {clusterings}, such as {_EXAMPLES[str(clusterings)]}"
         hint = f"; hand that to {_POSTERIORS[given]}" if given is not None and is_other else ""
         raise TypeError(f"expected {wanted}, not {model!r}{hint}")
+
+
+def evidence_offset(model: Model) -> float:
+    """What is added to log Z to give log p(data); TypeError if the model gives no probability of data."""
+    if model.log_evidence_offset is None:
+        raise TypeError(
+            f"{type(model).__name__} gives no probability of data, so there is no evidence; log_partition is log Z. "
+            f"Those with an evidence are {_WITH_EVIDENCE[model.clusterings]}"
+        )
+    return float(model.log_evidence_offset)
+
+
+def evidence_without_structure(model: Model) -> float:
+    """log p(data) if there were nothing to find; TypeError if the model does not say."""
+    found = model.log_evidence_without_structure
+    if found is None:
+        raise TypeError(
+            f"{type(model).__name__} does not say how probable data without structure are; those that do are "
+            f"{_WITH_EVIDENCE[model.clusterings]}"
+        )
+    return float(found)
+
+
+def recast(
+    kind: type[AnyKind], model: FeatureModel, *, theta: npt.ArrayLike | None = None, additive: Floats | None = None
+) -> AnyKind:
+    """The data of a model in another class, which makes other features of them; other parameters and sums if given."""
+    if kind.n_features > MOST_FEATURES:
+        raise ValueError(
+            f"{model!r} has {model.n_features} features already, of at most {MOST_FEATURES}, and conditions or a prior "
+            "need one more"
+        )
+    made = object.__new__(kind)
+    FeatureModel.__init__(
+        made,
+        model.n_leaves,
+        theta=model.theta if theta is None else theta,
+        additive=model.additive if additive is None else additive,
+        pairwise=list(model.pairwise),
+        labels=model.labels,
+    )
+    return made
 
 
 def require_masks(n: int, what: str) -> None:

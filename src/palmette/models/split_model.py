@@ -13,7 +13,7 @@ from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_members, lowest_first
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import FeatureModel, Model, require_masks
+from palmette.models.base import FeatureModel, Model, recast, require_masks
 from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
 from palmette.models.features import feature_log_psi, size_features
 from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
@@ -205,16 +205,7 @@ class SplitModel(FeatureModel, HierarchyModel):
         """`prediction` in the place of `score`."""
         if self.prediction is None:
             return None
-        made = object.__new__(_predicting(type(self)))  # type: ignore[arg-type]  # a class can be hashed
-        FeatureModel.__init__(
-            made,
-            self.n_leaves,
-            theta=self.theta,
-            additive=self.additive,
-            pairwise=list(self.pairwise),
-            labels=self.labels,
-        )
-        return made
+        return recast(_predicting(type(self)), self)  # type: ignore[arg-type]  # a class can be hashed
 
     def _log_potential(self, hierarchy: Hierarchy) -> float:
         return hierarchy_log_potential(self, hierarchy)

@@ -15,8 +15,8 @@ import numpy as np
 from palmette._jit import inline, specialise_inline
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import FeatureModel, Model
-from palmette.models.features import MOST_FEATURES, all_but_the_last
+from palmette.models.base import Model, recast
+from palmette.models.features import all_but_the_last
 from palmette.models.priors import BetaSplitting, Prior, check_prior
 from palmette.models.split_model import HierarchyModel, MaskList, SeparableModel, SplitModel, require_binary
 from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -161,18 +161,8 @@ def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: An
 
 def _compiled(model: SplitModel, law_h: Floats) -> PriorModel:
     score = None if isinstance(model, SeparableModel) else model.score
-    if score is not None and model.n_features == MOST_FEATURES:
-        raise ValueError(f"{model!r} has {MOST_FEATURES} features already, and a prior needs one more")
-    made = object.__new__(_kind(type(model).__name__, model.n_features, model.features, score, model.merge_score))
-    FeatureModel.__init__(
-        cast(FeatureModel, made),
-        model.n_leaves,
-        theta=np.concatenate([model.theta, law_h, [len(law_h)]]),
-        additive=model.additive,
-        pairwise=list(model.pairwise),
-        labels=model.labels,
-    )
-    return made
+    kind: Any = _kind(type(model).__name__, model.n_features, model.features, score, model.merge_score)
+    return cast(PriorModel, recast(kind, model, theta=np.concatenate([model.theta, law_h, [len(law_h)]])))
 
 
 def with_prior(model: HierarchyModel, prior: Prior) -> HierarchyModel:

@@ -13,18 +13,13 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.drawing.cards import card, named
 from palmette.errors import ImpossibleData
-from palmette.models.base import Model
+from palmette.models.base import Model, evidence_offset, evidence_without_structure
 from palmette.models.evaluate import require_log_potentials
 from palmette.passes.conditions import Conditions
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
 
 __all__ = ["Posterior"]
-
-_WITH_EVIDENCE = {
-    "hierarchies": "Contrasts, HierarchicalRandomGraph, PoissonPairs and NormalPairs",
-    "partitions": "Dirichlet processes",
-}
 
 
 class _Passes(Protocol):
@@ -101,24 +96,12 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
 
         It is then that of the data and of a clustering which is in the trellis and meets the conditions.
         """
-        offset = self._model.log_evidence_offset
-        if offset is None:
-            raise TypeError(
-                f"{type(self._model).__name__} gives no probability of data, so there is no evidence; log_partition is "
-                f"log Z. Those with an evidence are {_WITH_EVIDENCE[self._model.clusterings]}"
-            )
-        return self.log_partition + float(offset)
+        return evidence_offset(self._model) + self.log_partition  # says first if there is none
 
     @property
     def log_evidence_without_structure(self) -> float:
         """log p(data) if there were nothing to find, with the same parameters; see `palmette.evidence.compare`."""
-        found = self._model.log_evidence_without_structure
-        if found is None:
-            raise TypeError(
-                f"{type(self._model).__name__} does not say how probable data without structure are; those that do are "
-                f"{_WITH_EVIDENCE[self._model.clusterings]}"
-            )
-        return float(found)
+        return evidence_without_structure(self._model)
 
     @abstractmethod
     def _make_passes(self) -> AnyPasses:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from palmette._jit import specialise_inline
-from palmette.models.base import FeatureModel
+from palmette.models.base import recast
 from palmette.models.features import all_but_the_last
 from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -70,13 +70,5 @@ def conditioned(model: SplitModel, conditions: HierarchyConditions) -> SplitMode
         columns[sorted(leaves), j] = 1.0
     signs = np.repeat([1.0, -1.0], [len(conditions.required), len(conditions.forbidden)])
     theta = [*model.theta, *(signs * columns.sum(axis=0)), len(groups), model.additive.shape[1]]
-    made = object.__new__(_kind(type(model)))  # type: ignore[arg-type]  # a class can be hashed
-    FeatureModel.__init__(
-        made,
-        model.n_leaves,
-        theta=theta,
-        additive=np.concatenate([model.additive, columns], axis=1),
-        pairwise=list(model.pairwise),
-        labels=model.labels,
-    )
-    return made
+    additive = np.concatenate([model.additive, columns], axis=1)
+    return recast(_kind(type(model)), model, theta=theta, additive=additive)  # type: ignore[arg-type]  # can be hashed

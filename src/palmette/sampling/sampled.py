@@ -14,8 +14,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
-from palmette.models.base import FeatureModel
-from palmette.posterior.base import _WITH_EVIDENCE
+from palmette.models.base import FeatureModel, evidence_offset, evidence_without_structure
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 from palmette.sampling.chance import QUENCHES
@@ -87,25 +86,13 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     @property
     def log_evidence(self) -> Estimate:
         """log p(data): log Z and what the model says is to be added. Under conditions, that of meeting them as well."""
-        offset = self._model.log_evidence_offset
-        if offset is None:
-            raise TypeError(
-                f"{type(self._model).__name__} gives no probability of data, so there is no evidence; log_partition is "
-                f"log Z. Those with an evidence are {_WITH_EVIDENCE[self._model.clusterings]}"
-            )
-        found = self.log_partition
-        return Estimate(found.value + float(offset), "estimate", found.standard_error)
+        offset, found = evidence_offset(self._model), self.log_partition
+        return Estimate(found.value + offset, "estimate", found.standard_error)
 
     @property
     def log_evidence_without_structure(self) -> float:
         """log p(data) if there were nothing to find, with the same parameters; see `palmette.evidence.compare`."""
-        found = self._model.log_evidence_without_structure
-        if found is None:
-            raise TypeError(
-                f"{type(self._model).__name__} does not say how probable data without structure are; those that do are "
-                f"{_WITH_EVIDENCE[self._model.clusterings]}"
-            )
-        return float(found)
+        return evidence_without_structure(self._model)
 
     @abstractmethod
     def log_potential(self, clustering: Clustering, /) -> float:
