@@ -18,6 +18,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.passes.hierarchies import HierarchyPasses
+from palmette.posterior.tables import largest
 
 __all__ = ["LazyBest"]
 
@@ -92,19 +93,11 @@ class LazyBest:
 
     def _open(self, cluster: int) -> _Opened:
         left, right, values = self._passes.splits(cluster, self._M)
-        keep = np.flatnonzero(values >= self._cutoff(values))
-        keep = keep[np.argsort(-values[keep], kind="stable")]
+        keep = largest(values, self._limit)  # the k best hierarchies use only the k splits with the best of their own
         left, right = left[keep], right[keep]
         log_psi = values[keep] - (self._M[left] + self._M[right])
         node = self._opened[cluster] = _Opened(left.tolist(), right.tolist(), log_psi.tolist())
         return node
-
-    def _cutoff(self, values: Floats) -> float:
-        # The k best hierarchies use only the k splits with the best hierarchies of their own.
-        finite = values[values > -np.inf]
-        if len(finite) <= self._limit:
-            return float(finite.min(initial=np.inf))
-        return float(np.partition(finite, len(finite) - self._limit)[len(finite) - self._limit])
 
     def _push(self, node: _Opened, split: int, i: int, j: int) -> _Asking:
         if split >= len(node.left) or (split, i, j) in node.seen:

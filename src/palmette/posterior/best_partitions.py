@@ -12,10 +12,9 @@ import heapq
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from palmette.array_types import Floats
 from palmette.passes.partitions import PartitionPasses
+from palmette.posterior.tables import largest
 
 __all__ = ["BestPaths"]
 
@@ -65,11 +64,7 @@ class BestPaths:
     def _open(self, state: int) -> _Opened:
         if state not in self._opened:
             clusters, rest, values = self._passes.choices(state, self._M)
-            keep = np.flatnonzero(values > -np.inf)
-            if len(keep) > self._limit:  # the k best partitions use only the k best choices
-                cutoff = np.partition(values[keep], len(keep) - self._limit)[len(keep) - self._limit]
-                keep = keep[values[keep] >= cutoff]
-            keep = keep[np.argsort(-values[keep], kind="stable")]
+            keep = largest(values, self._limit)  # the k best partitions use only the k best choices
             columns = (clusters, rest, self._passes.log_psi[clusters], values)
             self._opened[state] = _Opened(*(column[keep].tolist() for column in columns))
         return self._opened[state]

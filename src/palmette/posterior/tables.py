@@ -14,7 +14,7 @@ from palmette.drawing.cards import html_table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "likeliest", "member_table", "split_table"]
+__all__ = ["ClusterRow", "JoinRow", "SplitRow", "Table", "largest", "likeliest", "member_table", "split_table"]
 
 Row = TypeVar("Row", bound=tuple)  # type: ignore[type-arg]
 
@@ -124,11 +124,15 @@ def member_table(
 
 def likeliest(probabilities: npt.NDArray[np.float64], most: int | None) -> npt.NDArray[np.intp]:
     """Where the `most` largest of them stand (None: all), the first of equals first."""
-    least, limit = 0.0, None if most is None else check_integer("most", most, 1)
-    if limit is not None and limit < len(probabilities):  # so that millions need not be sorted
-        least = np.partition(probabilities, -limit)[-limit]
-    found = np.flatnonzero(probabilities >= least)
-    return found[np.argsort(-probabilities[found], kind="stable")][:limit]
+    return largest(probabilities, None if most is None else check_integer("most", most, 1))[:most]
+
+
+def largest(values: npt.NDArray[np.float64], most: int | None) -> npt.NDArray[np.intp]:
+    """Where the `most` largest above −inf stand (None: all), and all that equal the last; the first of equals first."""
+    found = np.flatnonzero(values > -np.inf)
+    if most is not None and most < len(found):  # so that millions need not be sorted
+        found = found[values[found] >= np.partition(values[found], -most)[-most]]
+    return found[np.argsort(-values[found], kind="stable")]
 
 
 def split_table(

@@ -28,6 +28,7 @@ from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
 from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
+from palmette.trellis.partitions.families import ragged
 
 __all__ = ["grow"]
 
@@ -135,8 +136,7 @@ def _exchanges(state: _Solved, min_share: float) -> tuple[Ints, Ints, Ints]:
     for side in (trellis.left, trellis.right):
         child = side[outer]
         counts = trellis.offsets[child + 1] - trellis.offsets[child]
-        first = np.repeat(trellis.offsets[child] - np.cumsum(counts) + counts, counts)
-        inner = first + np.arange(counts.sum())
+        inner = ragged(trellis.offsets[child], counts)
         outer_of = np.repeat(outer, counts)
         joint = np.minimum(weight[outer_of], 1.0) * np.where(np.isinf(weight[inner]), 1.0, state.share[inner])
         keep = joint >= min_share

@@ -15,6 +15,7 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.errors import TrellisTooLarge
 from palmette.hashing import empty_table, fill_table, slot_of
+from palmette.trellis.bit_sets import n_words
 from palmette.trellis.partitions.families import ragged
 from palmette.trellis.partitions.paths import Paths, frozen_paths, longest_paths, no_paths
 
@@ -49,9 +50,9 @@ def remainder_paths(bounds: Ints, members: Indices, order: Ints, max_remainders:
     array([1, 2, 2])
     """
     n, m = len(order), len(bounds)
-    if m * ((n + 63) // 64) > _MOST_WORDS:
+    if m * n_words(n) > _MOST_WORDS:
         _refuse(m, n, "do not fit into 4 GB as bit sets")
-    rows = np.zeros((m, (n + 63) // 64), dtype=np.uint64)
+    rows = np.zeros((m, n_words(n)), dtype=np.uint64)
     first = np.full(m, n, dtype=np.int64)
     _pack_clusters(bounds, members, np.argsort(order), rows, first)
     grouped = np.lexsort((bounds[:, 1] - bounds[:, 0], first))
@@ -61,10 +62,10 @@ def remainder_paths(bounds: Ints, members: Indices, order: Ints, max_remainders:
 
 def _discover(n: int, clusters: Words, groups: Ints, grouped: Ints, limit: int) -> tuple[Ints, Ints, Indices]:
     # Remainders as they come up: the first position of each, offsets of its choices, and (cluster, remainder) of those.
-    m, n_words = clusters.shape
+    m, width = clusters.shape
     room = min(_ROOM, limit)
-    rows = np.zeros((room, n_words), dtype=np.uint64)
-    rows[0] = np.packbits(np.arange(64 * n_words) < n, bitorder="little").view("<u8")
+    rows = np.zeros((room, width), dtype=np.uint64)
+    rows[0] = np.packbits(np.arange(64 * width) < n, bitorder="little").view("<u8")
     first, offsets = np.zeros(room, dtype=np.int64), np.zeros(room + 1, dtype=np.int64)
     choices = np.zeros((room, 2), dtype=np.int32)
     table = _table_of(rows, 1)
