@@ -14,6 +14,7 @@ from palmette.labels import leaf_index, leaf_numbers
 
 __all__ = [
     "Cluster",
+    "add_members",
     "cluster_leaves",
     "cluster_mask",
     "cluster_members",
@@ -21,6 +22,7 @@ __all__ = [
     "left_parts",
     "lowest_first",
     "lowest_leaf",
+    "mask_of_leaves",
     "member_list",
     "size_of",
 ]
@@ -48,16 +50,22 @@ def lowest_leaf(mask):
 
 
 @inline
+def add_members(word, first, out, count):
+    """Write the leaves of a word, whose lowest bit is leaf `first`, into `out` from `count` on; the new count."""
+    while word != np.uint64(0):
+        lowest = lowest_leaf(word)
+        out[count] = first + size_of(lowest - _ONE)
+        count += 1
+        word ^= lowest
+    return count
+
+
+@inline
 def member_list(words, out):
     """Fill `out` with the leaves of a bit set, increasing; return how many they are."""
     count = 0
     for w in range(words.size):
-        word = words[w]
-        while word != np.uint64(0):
-            lowest = lowest_leaf(word)
-            out[count] = 64 * w + size_of(lowest - _ONE)
-            count += 1
-            word ^= lowest
+        count = add_members(words[w], 64 * w, out, count)
     return count
 
 
@@ -115,7 +123,16 @@ def cluster_mask(cluster: Cluster, labels: Sequence[str]) -> int:
     >>> cluster_mask(["a", "c"], labels=("a", "b", "c")), cluster_mask([1], labels=("a", "b", "c"))
     (5, 2)
     """
-    return sum(1 << leaf for leaf in cluster_leaves(cluster, labels))
+    return mask_of_leaves(cluster_leaves(cluster, labels))
+
+
+def mask_of_leaves(leaves: Iterable[int]) -> int:
+    """Σ 2^i over these leaves, each given once: the bit mask of their cluster.
+
+    >>> mask_of_leaves([0, 2, 3]) == 0b1101
+    True
+    """
+    return sum(1 << leaf for leaf in leaves)
 
 
 def cluster_leaves(cluster: Cluster, labels: Sequence[str]) -> frozenset[int]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import palmette as pal
-from palmette.posterior.consensus import hierarchy_of_masks
+from palmette.hierarchy.masks import hierarchy_of_masks
 
 LABELS = tuple("abcde")
 ALL = [

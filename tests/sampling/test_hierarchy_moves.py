@@ -9,8 +9,8 @@ from sampling_cases import z_scores
 
 import palmette as pal
 from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.sampling import sample_hierarchies
 from palmette.sampling.conditioned import conditioned
 from palmette.sampling.hierarchy_moves import HierarchyMoves

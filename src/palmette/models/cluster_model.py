@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette._jit import specialise_inline
+from palmette._jit import inline, specialise_inline
 from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
 from palmette.models.base import FeatureModel, Model
@@ -18,11 +18,17 @@ from palmette.threads import Workers
 if TYPE_CHECKING:
     from palmette.trellis.partitions.sparse import PartitionTrellis
 
-__all__ = ["ClusterModel", "PartitionModel"]
+__all__ = ["ClusterModel", "PartitionModel", "only_feature"]
 
 _CALL = 1 << 16  # clusters that a person's function is asked about at a time
 
 score: Any = None  # a model's, put in by `specialise_inline`
+
+
+@inline
+def only_feature(theta: Floats, cluster: Any) -> float:
+    """The score of a model whose one feature is log ψ itself."""
+    return cluster[0]  # type: ignore[no-any-return]
 
 
 class PartitionModel(Model):

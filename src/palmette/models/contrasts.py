@@ -16,9 +16,10 @@ from scipy.special import digamma, gammaln
 from palmette._immutable import read_only
 from palmette._jit import inline
 from palmette.array_types import Floats
-from palmette.checks import check_finite_total, check_points, check_positive
+from palmette.checks import check_points, check_positive
 from palmette.hierarchy import Hierarchy
 from palmette.labels import labels_of
+from palmette.models.pair_data import squared_distances
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.numeric import logarithm
 
@@ -97,9 +98,7 @@ class Contrasts(SplitModel):
     ) -> None:
         x = check_points(points)
         x = x[:, (x != x[:1]).any(axis=0)]
-        with np.errstate(over="ignore"):
-            squared = np.stack([np.square(x - row).sum(axis=1) for row in x])
-            check_finite_total(float(len(x)), float(squared.sum()), "points")
+        squared = squared_distances(x)
         self._dimension, self._is_effective = _dimension(x, dimension), dimension == "effective"
         total = float(squared.sum()) / (2 * len(x))
         self._a = _TAIL if a is None else check_positive("a", a)

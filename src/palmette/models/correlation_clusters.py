@@ -10,9 +10,8 @@ import numpy.typing as npt
 from palmette._jit import inline
 from palmette.checks import check_beta, check_finite_total, check_matrix
 from palmette.labels import columns_as_rows, labels_of
-from palmette.models.cluster_model import ClusterModel
+from palmette.models.cluster_model import ClusterModel, only_feature
 from palmette.models.tempered import Tempered
-from palmette.models.uniform_partitions import only_feature
 
 __all__ = ["CorrelationClusters"]
 

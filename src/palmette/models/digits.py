@@ -11,12 +11,12 @@ import numpy as np
 
 from palmette._jit import inline
 from palmette.array_types import Floats
-from palmette.clusters import lowest_leaf, size_of
+from palmette.clusters import add_members, size_of
 
 __all__ = ["BITS", "copy_digits", "digit_columns", "mask_of_one", "mask_of_two", "members_of_digits", "members_of_mask"]
 
 BITS = 53
-_ZERO, _ONE, _SHIFT = np.uint64(0), np.uint64(1), np.uint64(BITS)
+_SHIFT = np.uint64(BITS)
 
 
 def digit_columns(n: int) -> Floats:
@@ -58,20 +58,10 @@ def mask_of_two(digits):
 
 
 @inline
-def _add_members(word, first, out, count):
-    while word != _ZERO:
-        lowest = lowest_leaf(word)
-        out[count] = first + size_of(lowest - _ONE)
-        count += 1
-        word ^= lowest
-    return count
-
-
-@inline
 def members_of_mask(mask):
     """The leaves of a cluster, increasing."""
     out = np.empty(size_of(mask), np.int64)
-    _add_members(mask, 0, out, 0)
+    add_members(mask, 0, out, 0)
     return out
 
 
@@ -84,5 +74,5 @@ def members_of_digits(digits):
     out = np.empty(size, np.int64)
     count = 0
     for c in range(len(digits)):
-        count = _add_members(_word(digits[c]), BITS * c, out, count)
+        count = add_members(_word(digits[c]), BITS * c, out, count)
     return out

@@ -13,8 +13,7 @@ from palmette._jit import is_ours, specialise_inline
 from palmette.checks import check_number, check_points
 from palmette.labels import labels_of
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
-from palmette.models.cluster_model import ClusterModel
-from palmette.models.uniform_partitions import only_feature
+from palmette.models.cluster_model import ClusterModel, only_feature
 from palmette.partition import Partition
 
 __all__ = ["DirichletProcess", "check_concentration"]

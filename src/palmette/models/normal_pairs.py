@@ -12,8 +12,7 @@ from scipy.special import gammaln
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import check_finite_total, check_number, check_positive
-from palmette.models.pair_data import Pairs, read_pairs
-from palmette.models.random_graph import most_across
+from palmette.models.pair_data import Pairs, most_across, read_pairs
 from palmette.models.split_model import SplitModel
 from palmette.numeric import logarithm
 

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from palmette._jit import inline
 from palmette.array_types import Floats
-from palmette.checks import check_matrix, check_points
+from palmette.checks import check_finite_total, check_matrix, check_points
 from palmette.labels import columns_as_rows, labels_of
 
-__all__ = ["PairData", "Pairs", "read_pairs", "require_entries"]
+__all__ = ["PairData", "Pairs", "most_across", "pair_counts", "read_pairs", "require_entries", "squared_distances"]
 
 Pairs = Any  # an (n, n) array, a SciPy sparse matrix, or a networkx.Graph
 
@@ -75,6 +76,26 @@ def require_entries(data: PairData, name: str, bad: npt.NDArray[np.bool_], wante
         i, j = at[0].tolist()
         more = f" (and {len(at) // 2 - 1} more pairs)" if len(at) > 2 else ""
         raise ValueError(f"{name} holds {data.values[i, j]:g} at row {i}, column {j}{more}; {wanted}")
+
+
+@inline
+def pair_counts(theta, n, size, sums, pairs, out):
+    """(sum of the values, number of the known ones) over the pairs of a cluster; if those are not counted, all are."""
+    out[0] = pairs[0]
+    out[1] = pairs[1] if pairs.size > 1 else 0.5 * size * (size - 1)
+
+
+def most_across(n: int) -> int:
+    """⌊n²/4⌋: the largest number of pairs across a split."""
+    return n * n // 4
+
+
+def squared_distances(x: Floats, factor: float = 1.0) -> Floats:
+    """(n, n): ‖x_i − x_j‖² of the rows of x, if `factor` times n times their sum is a number."""
+    with np.errstate(over="ignore"):
+        squared = np.stack([np.square(x - row).sum(axis=1) for row in x])
+        check_finite_total(factor * len(x), float(squared.sum()), "points")
+    return squared
 
 
 def _check_missing(missing: npt.ArrayLike | None, n: int) -> npt.NDArray[np.bool_]:

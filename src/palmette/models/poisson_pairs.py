@@ -12,8 +12,7 @@ from scipy.special import gammaln
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import check_positive
-from palmette.models.pair_data import Pairs, read_pairs, require_entries
-from palmette.models.random_graph import most_across, pair_counts
+from palmette.models.pair_data import Pairs, most_across, pair_counts, read_pairs, require_entries
 from palmette.models.split_model import SplitModel
 
 __all__ = ["PoissonPairs"]

@@ -11,24 +11,12 @@ from scipy.special import betaln, gammaln
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import check_positive
-from palmette.models.pair_data import Pairs, read_pairs, require_entries
+from palmette.models.pair_data import Pairs, most_across, pair_counts, read_pairs, require_entries
 from palmette.models.split_model import SplitModel
 
-__all__ = ["HierarchicalRandomGraph", "most_across", "pair_counts"]
+__all__ = ["HierarchicalRandomGraph"]
 
 _TABLES = 4  # where the tables in θ begin
-
-
-@inline
-def pair_counts(theta, n, size, sums, pairs, out):
-    """(sum of the values, number of the known ones) over the pairs of a cluster; if those are not counted, all are."""
-    out[0] = pairs[0]
-    out[1] = pairs[1] if pairs.size > 1 else 0.5 * size * (size - 1)
-
-
-def most_across(n: int) -> int:
-    """⌊n²/4⌋: the largest number of pairs across a split."""
-    return n * n // 4
 
 
 @inline

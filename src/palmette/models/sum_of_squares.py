@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline
-from palmette.checks import check_beta, check_finite_total, check_points
+from palmette.checks import check_beta, check_points
 from palmette.labels import labels_of
 from palmette.models.bounds import sum_of_squares_bound
 from palmette.models.outlook import minus_cluster_cost, neighbour_outlook
+from palmette.models.pair_data import squared_distances
 from palmette.models.split_model import SeparableModel
 from palmette.models.tempered import Tempered
 
@@ -55,7 +55,4 @@ class SumOfSquares(SeparableModel, Tempered):
         x = check_points(points)
         beta = check_beta(beta)
         # SSE(S) = Σ_{i<j∈S} ‖x_i − x_j‖² / |S|: one pair sum, whatever the dimension.
-        with np.errstate(over="ignore"):
-            squared = np.stack([np.square(x - row).sum(axis=1) for row in x])
-            check_finite_total(beta * len(x), float(squared.sum()), "points")
-        super().__init__(len(x), theta=[beta], pairwise=[squared], labels=labels_of(points, labels))
+        super().__init__(len(x), theta=[beta], pairwise=[squared_distances(x, beta)], labels=labels_of(points, labels))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from palmette._jit import inline
-from palmette.models.cluster_model import ClusterModel
+from palmette.models.cluster_model import ClusterModel, only_feature
 
 __all__ = ["UniformPartitions"]
 
@@ -13,12 +13,6 @@ __all__ = ["UniformPartitions"]
 @inline
 def _features(theta, n, size, sums, pairs, out):
     out[0] = 0.0
-
-
-@inline
-def only_feature(theta, cluster):
-    """The score of a model whose one feature is log ψ itself."""
-    return cluster[0]
 
 
 class UniformPartitions(ClusterModel):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Masks
-from palmette.clusters import cluster_sizes
+from palmette.clusters import cluster_sizes, mask_of_leaves
 from palmette.errors import TrellisTooLarge
 from palmette.passes.resources import Resources, amount
 from palmette.progress import Progress
@@ -46,7 +46,7 @@ class AllClusters(Resources):
     def shared(self, leaves: Iterable[int]) -> npt.NDArray[np.uint8]:
         """(2^n,): how many of these leaves each cluster holds."""
         masks = np.arange(1 << self.n, dtype=np.uint32)
-        return np.asarray(np.bitwise_count(masks & np.uint32(sum(1 << leaf for leaf in leaves))))
+        return np.asarray(np.bitwise_count(masks & np.uint32(mask_of_leaves(leaves))))
 
     def of_size(self, k: int) -> Masks:
         """The masks of k leaves, increasing; a view."""

@@ -1,34 +1,15 @@
-"""Hierarchies from clusters: of masks that nest, and of the clusters that a distribution believes in."""
+"""The hierarchy of the clusters that a distribution believes in."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.masks import hierarchy_of_masks
 
-__all__ = ["check_threshold", "consensus", "hierarchy_of_masks"]
-
-
-def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:
-    """The hierarchy whose clusters of two leaves or more are these nested masks and the root."""
-    n = len(labels)
-    node_of = list(range(n))  # the largest cluster so far that each leaf belongs to
-    parents = [-1] * n
-    for mask in sorted({int(mask) for mask in masks} | {(1 << n) - 1}, key=lambda m: (m.bit_count(), m)):
-        if mask.bit_count() < 2:
-            continue
-        node = len(parents)
-        parents.append(-1)
-        for leaf in cluster_members(mask):
-            if node_of[leaf] != node:
-                parents[node_of[leaf]] = node
-                node_of[leaf] = node
-    return Hierarchy.from_parents(parents, labels)
+__all__ = ["check_threshold", "consensus"]
 
 
 def check_threshold(threshold: float) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.clusters import Cluster
+from palmette.clusters import Cluster, mask_of_leaves
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.base import require_model
 from palmette.models.split_function import SplitValues, split_values
@@ -19,7 +20,6 @@ from palmette.passes.hierarchies.protocol import Splits
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
-from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.hierarchy_verbs import HierarchyVerbs
 from palmette.trellis import SparseTrellis
 
@@ -112,7 +112,7 @@ class HierarchyPosterior(
         require_binary(subtree)
         index = leaf_index(self.labels)
         clusters = [leaf_numbers([subtree.labels[leaf] for leaf in cluster], index) for cluster in subtree.clusters()]
-        masks = [sum(1 << leaf for leaf in cluster) for cluster in clusters]
+        masks = [mask_of_leaves(cluster) for cluster in clusters]
         root = self.passes.number(masks[-1])
         if root < 0 or self._possible[root] == -np.inf or not self._conditions.admit(clusters):
             return 0.0

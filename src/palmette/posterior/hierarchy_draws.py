@@ -10,8 +10,9 @@ from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.labels import align_labels
-from palmette.posterior.consensus import consensus, hierarchy_of_masks
+from palmette.posterior.consensus import consensus
 from palmette.posterior.draws import DrawSequence
 from palmette.posterior.tables import ClusterRow, Table, member_table
 from palmette.trellis.hierarchies.sparse import SparseTrellis

@@ -12,6 +12,7 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.clusters import Cluster
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.masks import parents_of_masks
 from palmette.hierarchy.tree_set import binary_trees
 from palmette.models.split_function import SplitValues
 from palmette.passes.hierarchies.protocol import Splits
@@ -95,23 +96,12 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], Hi
             return self._split_log_probs(self.trellis, rows)
         if len(rows) == 0 or self.n_leaves == 1:
             return np.zeros((len(self.parts), len(rows)))
-        seen = observe(binary_trees(_parents_of_masks(rows), self.labels))
+        seen = observe(binary_trees(parents_of_masks(rows), self.labels))
         return self._split_log_probs(SparseTrellis._observed(seen), seen.splits)
 
     def _split_log_probs(self, trellis: SparseTrellis, splits: Ints) -> Floats:
         sums = [part.model.split_log_potentials(trellis)[splits].sum(axis=1) for part in self.parts]
         return np.minimum(np.array(sums) - self._log_partitions[:, None], 0.0)
-
-
-def _parents_of_masks(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    # (T, 2n − 1) parents from (T, n − 1) increasing masks: the parent is the next mask that holds the node.
-    n = rows.shape[1] + 1
-    parents = np.full((len(rows), 2 * n - 1), -1, dtype=np.int32)
-    for node in range(2 * n - 2):
-        inner = max(0, node - n + 1)
-        mask = rows[:, inner - 1, None] if node >= n else 1 << node
-        parents[:, node] = n + inner + np.argmax(rows[:, inner:] & mask == mask, axis=1)
-    return parents
 
 
 def _shares(part: HierarchyPosterior, cluster: int, count: int) -> Floats:

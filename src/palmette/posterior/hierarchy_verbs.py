@@ -13,9 +13,10 @@ from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.labels import align_labels
 from palmette.passes.hierarchies.protocol import Splits
-from palmette.posterior.consensus import check_threshold, consensus, hierarchy_of_masks
+from palmette.posterior.consensus import check_threshold, consensus
 from palmette.posterior.distribution import Distribution
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table

@@ -19,9 +19,9 @@ from palmette.checks import check_integer, check_positive
 from palmette.clusters import Cluster, cluster_mask
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.labels import align_labels
 from palmette.posterior.conditional_clusters import sample_weights
-from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.trellis.bit_sets import as_words
 from palmette.trellis.counting import log_hierarchies

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
-from palmette.clusters import Cluster, cluster_mask
+from palmette.clusters import Cluster, cluster_mask, mask_of_leaves
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
@@ -191,7 +191,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         index, found = leaf_index(self.labels), np.ones((self.n_chains, self.n_draws), dtype=bool)
         for cluster in subtree.clusters():
             leaves = leaf_numbers([subtree.labels[leaf] for leaf in cluster], index)
-            found &= self._seen.occurs(sum(1 << leaf for leaf in leaves))
+            found &= self._seen.occurs(mask_of_leaves(leaves))
         return self._share_of(found)
 
     # Clusters.

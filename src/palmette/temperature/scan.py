@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.checks import check_number
+from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.models.base import require_model
 from palmette.models.tempered import Tempered, require_tempered
 from palmette.partition import Partition
-from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.progress import purpose
 from palmette.temperature.solving import Landscape, State, solve

@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints, Words
+from palmette.clusters import mask_of_leaves
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
@@ -69,7 +70,7 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def shared(self, leaves: Iterable[int]) -> Ints:
         """(m,): how many of these leaves each cluster holds."""
-        return self.shared_mask(sum(1 << leaf for leaf in leaves))
+        return self.shared_mask(mask_of_leaves(leaves))
 
     def shared_mask(self, mask: int) -> Ints:
         """(m,): how many of the leaves of this bit mask each cluster holds."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks, Words
-from palmette.clusters import cluster_members
+from palmette.clusters import cluster_members, mask_of_leaves
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
@@ -93,7 +93,7 @@ class FullPartitionPasses(PartitionPasses):
 
     def find(self, leaves: Iterable[int]) -> int:
         """The cluster of these leaves."""
-        return sum(1 << leaf for leaf in leaves)
+        return mask_of_leaves(leaves)
 
     def shared(self, leaves: Iterable[int]) -> npt.NDArray[np.uint8]:
         """(2^n,): how many of these leaves each cluster holds."""

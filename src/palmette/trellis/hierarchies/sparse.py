@@ -14,7 +14,7 @@ import numpy.typing as npt
 from palmette._immutable import Immutable, read_only
 from palmette._jit import kernel
 from palmette.array_types import Ints, Words
-from palmette.clusters import cluster_members
+from palmette.clusters import cluster_members, mask_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels, leaf_index, leaf_numbers, name_leaves
 from palmette.trellis.bit_sets import BitSets, as_words, from_words
@@ -116,7 +116,7 @@ class SparseTrellis(Immutable):
         """
         names = name_leaves((), labels)
         index = leaf_index(names)
-        masks = [sum(1 << leaf for leaf in leaf_numbers(cluster, index)) for cluster in clusters]
+        masks = [mask_of_leaves(leaf_numbers(cluster, index)) for cluster in clusters]
         return cls._of_masks(masks, names)
 
     @classmethod
@@ -229,7 +229,7 @@ class SparseTrellis(Immutable):
 
     def find(self, cluster: Iterable[int | str]) -> int:
         """The number of the cluster of these leaves, −1 if it is not there."""
-        return self.find_mask(sum(1 << leaf for leaf in leaf_numbers(cluster, leaf_index(self.labels))))
+        return self.find_mask(mask_of_leaves(leaf_numbers(cluster, leaf_index(self.labels))))
 
     def find_mask(self, mask: int) -> int:
         """The number of the cluster with this bit mask, −1 if it is not there."""
