@@ -34,7 +34,7 @@ def parents_of_masks(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
     """(T, 2n − 1) parents of T binary hierarchies, from the increasing (T, n − 1) masks of their inner nodes.
 
     >>> parents_of_masks(np.array([[0b011, 0b111]]))
-    array([[3, 3, 4, 4, -1]], dtype=int32)
+    array([[ 3,  3,  4,  4, -1]], dtype=int32)
     """
     n = rows.shape[1] + 1
     parents = np.full((len(rows), 2 * n - 1), -1, dtype=np.int32)
