@@ -14,6 +14,7 @@ from palmette.models import SplitFunction, Uniform
 from palmette.passes.hierarchies import HierarchyConditions, blocks
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.passes.hierarchies.listed import ListedHierarchyPasses
+from palmette.passes.resources import Resources
 from palmette.trellis.counting import n_splits
 
 
@@ -106,7 +107,7 @@ def test_without_room_it_is_asked_in_every_pass_and_never_about_too_much_at_a_ti
 
 def test_what_is_kept_leaves_room_for_the_tables():
     n, function = 15, Counted()
-    few = ListedHierarchyPasses(SplitFunction(n, function), max_memory=9_000_000)
+    few = ListedHierarchyPasses(SplitFunction(n, function), resources=Resources(9_000_000))
     few.inside()
     few.maximum()
     kept = sum(values.nbytes for values in few._blocks._kept.values())

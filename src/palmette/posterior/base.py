@@ -16,6 +16,7 @@ from palmette.errors import ImpossibleData
 from palmette.models.base import Model
 from palmette.models.evaluate import require_log_potentials
 from palmette.passes.conditions import Conditions
+from palmette.passes.resources import Resources
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
 
@@ -51,14 +52,14 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
     """
 
     def __init__(
-        self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, options: dict[str, Any]
+        self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, resources: Resources
     ) -> None:
         super().__init__()
         self._model = model
         self._trellis = trellis
         self._conditions = conditions
-        self._options = options
-        self._make_passes()  # says at once if they are too large, or if labels do not match
+        self._resources = resources
+        self._values["passes"] = self._make_passes()  # says at once if they are too large, or if labels do not match
 
     @property
     def model(self) -> AnyModel:
@@ -190,13 +191,12 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
     # Other posteriors.
 
     def _with(self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions) -> Self:
-        # As if made anew. The passes are made when they are needed, with these conditions.
-        other = type(self)(model, trellis=trellis, **self._options)
-        other._conditions = conditions
+        other = object.__new__(type(self))
+        Posterior.__init__(other, model, trellis, conditions, self._resources)
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("_model", "_trellis", "_conditions", "_options")}
+        return {name: getattr(self, name) for name in ("_model", "_trellis", "_conditions", "_resources")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Posterior.__init__(self, *state.values())

@@ -16,6 +16,7 @@ from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
 from palmette.passes.hierarchies.protocol import Splits
+from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
 from palmette.posterior.cache import cached
@@ -55,14 +56,11 @@ class HierarchyPosterior(
         progress: bool | None = None,
     ) -> None:
         require_model(model, "hierarchies", "a model, such as palmette.models.Dasgupta(similarity)")
-        if trellis is not None and not isinstance(trellis, SparseTrellis):
-            raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
-        options = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        aligned = None if trellis is None else trellis.aligned_to(model.labels)
-        super().__init__(model, aligned, HierarchyConditions(model.labels), options)
+        resources = Resources(max_memory, threads, progress)
+        super().__init__(model, _aligned(trellis, model.labels), HierarchyConditions(model.labels), resources)
 
     def _make_passes(self) -> HierarchyPasses:
-        return hierarchy_passes(self._model, self._trellis, self._conditions, **self._options)
+        return hierarchy_passes(self._model, self._trellis, self._conditions, self._resources)
 
     # One number each.
 
@@ -191,7 +189,7 @@ class HierarchyPosterior(
 
     def on(self, trellis: SparseTrellis | None) -> HierarchyPosterior:
         """The same model under the same conditions on another trellis; None is the full one."""
-        return self._with(self._model, trellis, self._conditions)
+        return self._with(self._model, _aligned(trellis, self.labels), self._conditions)
 
     @cached
     def _occurrence(self) -> Outside:
@@ -223,3 +221,9 @@ class HierarchyPosterior(
 
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)
+
+
+def _aligned(trellis: SparseTrellis | None, labels: tuple[str, ...]) -> SparseTrellis | None:
+    if trellis is not None and not isinstance(trellis, SparseTrellis):
+        raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
+    return None if trellis is None else trellis.aligned_to(labels)

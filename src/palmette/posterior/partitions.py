@@ -14,6 +14,7 @@ from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
 from palmette.passes.partitions import PartitionConditions, PartitionPasses, partition_passes
 from palmette.passes.partitions.protocol import Choices
+from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_partitions import BestPaths
 from palmette.posterior.cache import cached
@@ -54,11 +55,11 @@ class PartitionPosterior(
         require_model(model, "partitions", "a model, such as palmette.models.CorrelationClusters(affinity)")
         if trellis is not None and not isinstance(trellis, PartitionTrellis):
             raise TypeError(f"trellis must be a PartitionTrellis or None, not {trellis!r}")
-        options = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        super().__init__(model, trellis, PartitionConditions(model.labels), options)
+        resources = Resources(max_memory, threads, progress)
+        super().__init__(model, trellis, PartitionConditions(model.labels), resources)
 
     def _make_passes(self) -> PartitionPasses:
-        return partition_passes(self._model, self._trellis, self._conditions, **self._options)
+        return partition_passes(self._model, self._trellis, self._conditions, self._resources)
 
     # One number each.
 

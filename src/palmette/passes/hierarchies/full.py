@@ -21,6 +21,7 @@ from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, Split
 from palmette.passes.hierarchies.separable import SEGMENT_LEAVES, SeparablePasses
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.passes.hierarchies.tables import SplitTables, tabulate_potentials
+from palmette.passes.resources import Resources
 from palmette.recursions.hierarchies import inside, outside
 from palmette.trellis.counting import double_factorial, exact_count
 
@@ -39,16 +40,14 @@ class FullHierarchyPasses(HierarchyPasses):
         self,
         model: HierarchyModel,
         conditions: HierarchyConditions | None = None,
+        resources: Resources | None = None,
         *,
         potentials: Potentials | None = None,
-        **options: Any,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
-        self._options = options
-        self.clusters = AllClusters(
-            self.n, "a SparseTrellis of chosen clusters (a sparse trellis) takes any number of leaves", **options
-        )
+        beyond = "a SparseTrellis of chosen clusters takes any number of leaves"
+        self.clusters = AllClusters(self.n, beyond, resources)
         self.clusters.require_bytes(self.memory_needed)
         self._conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._potentials = potentials
@@ -164,7 +163,7 @@ class FullHierarchyPasses(HierarchyPasses):
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
         tables = np.zeros_like(u), u.copy(), np.ones(self.n + 1)  # of the types that models have, for the same kernels
         potentials = separable_potentials(*tables)
-        return FullHierarchyPasses(self.model, self._conditions, potentials=potentials, **self._options)
+        return FullHierarchyPasses(self.model, self._conditions, self.clusters.resources, potentials=potentials)
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
         """(size, n − 1) clusters of two leaves or more of exact draws, increasing; (size,) log potentials."""
@@ -211,7 +210,7 @@ class FullHierarchyPasses(HierarchyPasses):
 
     def _divergence_within(self, other: SparseHierarchyPasses, other_Z: Floats) -> float:
         # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
-        here = SparseHierarchyPasses(self.model, other.trellis, self._conditions, **self._options)
+        here = SparseHierarchyPasses(self.model, other.trellis, self._conditions, self.clusters.resources)
         if here.count() != self.count():
             return np.inf
         Z = here.inside()

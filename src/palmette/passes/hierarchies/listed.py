@@ -50,7 +50,7 @@ class ListedHierarchyPasses(FullHierarchyPasses):
 
     @cached_property
     def _blocks(self) -> SplitBlocks:
-        room = min(DEFAULTS.function_bytes, self.clusters.room_beside(self.memory_needed))
+        room = min(DEFAULTS.function_bytes, self.clusters.resources.room_beside(self.memory_needed))
         return SplitBlocks(self.model, self.clusters, room)
 
     def _over(self, title: str, sizes: range, wanted: Callable[[Masks], Any]) -> Iterator[SplitBlock]:
@@ -127,8 +127,8 @@ class ListedHierarchyPasses(FullHierarchyPasses):
     def with_sums(self, u: Floats) -> FullHierarchyPasses:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
         # Of a model whose tables are of that kind: this one's are no measure of the memory for them.
-        same = FullHierarchyPasses(Uniform(self.n, labels=self.model.labels), self._conditions, **self._options)
-        return same.with_sums(u)
+        same = Uniform(self.n, labels=self.model.labels)
+        return FullHierarchyPasses(same, self._conditions, self.clusters.resources).with_sums(u)
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
         """(size, n − 1) clusters of two leaves or more of exact draws, increasing; (size,) log potentials."""

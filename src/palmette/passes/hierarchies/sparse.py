@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -31,16 +30,16 @@ class SparseHierarchyPasses(HierarchyPasses):
         model: HierarchyModel,
         trellis: SparseTrellis,
         conditions: HierarchyConditions | None = None,
+        resources: Resources | None = None,
         *,
         log_psi: Floats | None = None,
-        **options: Any,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis.aligned_to(model.labels)
-        self.conditions = HierarchyConditions(model.labels) if conditions is None else conditions
+        self._conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
-        self._resources = Resources(**options)
+        self._resources = Resources() if resources is None else resources
         what = f"the sparse trellis of {trellis.n_clusters:,} clusters and {trellis.n_splits:,} splits"
         self._resources.require(what, self.memory_needed, "Raise max_memory or take fewer hierarchies")
 
@@ -83,16 +82,16 @@ class SparseHierarchyPasses(HierarchyPasses):
     def log_psi(self) -> Floats:
         """(n_splits,): log ψ of every split; −inf where the conditions forbid it."""
         values = self.model.split_log_potentials(self.trellis) if self._given is None else self._given
-        if not self.conditions:
+        if not self._conditions:
             return values
-        allowed = self.conditions.allowed(self.sizes, self.shared)
+        allowed = self._conditions.allowed(self.sizes, self.shared)
         t = self.trellis
         return np.where(allowed[t.parent] & allowed[t.left] & allowed[t.right], values, -np.inf)
 
     def with_sums(self, u: Floats) -> SparseHierarchyPasses:
         """The same splits, also those that the model forbids, with log ψ(L, R) = u(L) + u(R)."""
         values = u[self.trellis.left] + u[self.trellis.right]
-        return SparseHierarchyPasses(self.model, self.trellis, self.conditions, log_psi=values)
+        return SparseHierarchyPasses(self.model, self.trellis, self._conditions, self._resources, log_psi=values)
 
     def inside(self) -> Floats:
         """(m,): log Z of every cluster; −inf where no hierarchy is possible."""

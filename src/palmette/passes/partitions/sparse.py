@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,15 +38,23 @@ class SparsePartitionPasses(PartitionPasses):
         model: PartitionModel,
         trellis: PartitionTrellis,
         conditions: PartitionConditions | None = None,
-        **options: Any,
+        resources: Resources | None = None,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis
         self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
-        self._resources = Resources(**options)
+        self._resources = Resources() if resources is None else resources
         self._to_trellis = align_labels(trellis.labels, model.labels)
         self._to_model = np.argsort(self._to_trellis)
+        if (k := self._conditions.n_clusters) is not None:
+            self._require(4 * (k + 1) * trellis.n_remainders)  # for finding the layers
+        self._require(self.memory_needed)
+
+    def _require(self, n_bytes: int) -> None:
+        t = self.trellis
+        what = f"the partition trellis of {t.n_clusters:,} clusters and {t.n_remainders:,} remainders"
+        self._resources.require(what + self._conditions.phrase(), n_bytes, "Raise max_memory or take fewer clusters")
 
     @cached_property
     def _paths(self) -> Paths:
@@ -62,7 +69,8 @@ class SparsePartitionPasses(PartitionPasses):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return 16 * self.trellis.n_remainders + 8 * self.trellis.n_clusters
+        layers = 0 if self._paths is self.trellis.paths else sum(array.nbytes for array in self._paths)
+        return 16 * (self.end + 1) + 8 * self.trellis.n_clusters + layers
 
     @property
     def sizes(self) -> Ints:
@@ -157,8 +165,10 @@ class SparsePartitionPasses(PartitionPasses):
     def log_joint(self, clusters: list[int], Z: Floats) -> float:
         """log Σ over the partitions that have these disjoint clusters among theirs."""
         groups = [frozenset(self.members(cluster)) for cluster in clusters]
-        given = SparsePartitionPasses(self.model, self.trellis, self._conditions.and_also(require=groups))
-        return given.log_partition(given.inside())
+        allowed = self._conditions.and_also(require=groups).allowed(self.sizes, self.shared)
+        given = np.empty(self.end + 1)
+        kernels.inside(*self._paths, np.where(allowed, self.log_psi, -np.inf), given)
+        return self.log_partition(given)
 
     def best_path(self, M: Floats) -> list[int] | None:
         """The clusters of the best partition, given `maximum`, or None; ties go to the first choice in every state."""
