@@ -242,7 +242,7 @@ def test_every_kind_of_passes_over_partitions_is_held_to_the_contract():
 def test_sums_maxima_and_probabilities_over_partitions(kind, partitions):
     oracle = partition_oracle(kind)
     Z = partitions.inside()
-    mu = partitions.cluster_probabilities(Z)
+    mu = partitions.outside(Z)
     assert not any(table.flags.writeable for table in (Z, partitions.maximum(), mu))
     assert partitions.log_partition(Z) == pytest.approx(oracle.log_z, rel=1e-12)
     assert partitions.count() == len(oracle.partitions)
@@ -278,7 +278,7 @@ def test_choices_add_up_to_their_state(partitions):
 def test_pairs_and_entropy_of_partitions(kind, partitions):
     oracle = partition_oracle(kind)
     Z = partitions.inside()
-    mu = partitions.cluster_probabilities(Z)
+    mu = partitions.outside(Z)
     table = partitions.together_table(mu)
     together = partitions.coclustering(table)
     for i in range(N):
@@ -302,7 +302,7 @@ def test_one_signature_of_divergence_between_all_kinds_of_partitions(kind, parti
         return  # which is infinite because of the number of clusters: the posterior's to say
     other = PARTITIONS[other_kind][1](CorrelationClusters(OTHER_W, labels=LABELS))
     Z, other_Z = partitions.inside(), other.inside()
-    found = partitions.divergence(Z, partitions.cluster_probabilities(Z), other, other_Z)
+    found = partitions.divergence(Z, partitions.outside(Z), other, other_Z)
     here, there = partition_oracle(kind), partition_oracle(other_kind, OTHER_W)
     at = [there.partitions.index(clusters) for clusters in here.partitions]
     log_p, log_q = here.log_potentials - here.log_z, there.log_potentials[at] - there.log_z
@@ -327,7 +327,7 @@ def test_draws_of_partitions_follow_the_probabilities(kind, partitions):
     oracle = partition_oracle(kind)
     rows, log_potentials = partitions.draw(partitions.inside(), 4000, seed=1)
     together = (rows[:, :, None] == rows[:, None]).mean(axis=0)
-    expected = partitions.coclustering(partitions.together_table(partitions.cluster_probabilities(partitions.inside())))
+    expected = partitions.coclustering(partitions.together_table(partitions.outside(partitions.inside())))
     np.testing.assert_allclose(together, expected, atol=5 * 0.5 / math.sqrt(4000))
     assert set(np.round(log_potentials, 9)) <= set(np.round(oracle.log_potentials, 9))
     np.testing.assert_array_equal(partitions.draw(partitions.inside(), 10, seed=1)[0], rows[:10])

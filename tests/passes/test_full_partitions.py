@@ -244,7 +244,7 @@ def test_one_leaf_is_a_trellis():
         assert passes.best_path(M) == [1]
         assert passes.count() == 1
         assert passes.log_partitions_by_number().tolist() == [-np.inf, 2.5]
-        assert passes.cluster_probabilities(Z).tolist() == [0.0, 1.0]
+        assert passes.outside(Z).tolist() == [0.0, 1.0]
         memberships, log_potentials = passes.draw(Z, 3, seed=0)
         assert memberships.tolist() == [[0]] * 3
         assert log_potentials.tolist() == [2.5] * 3

@@ -102,7 +102,7 @@ def tables_of(passes):
         "log Z": Z,
         "log M": passes.maximum(),
         "by number": passes.log_partitions_by_number(),
-        "cluster probabilities": passes.cluster_probabilities(Z),
+        "cluster probabilities": passes.outside(Z),
         "draws": passes.draw(Z, 500, seed=3)[0],
         "log potentials of draws": passes.draw(Z, 500, seed=3)[1],
         "count": np.array(passes.count()),

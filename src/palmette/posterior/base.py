@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from palmette.errors import ImpossibleData
 from palmette.models.base import Model
 from palmette.models.evaluate import require_log_potentials
 from palmette.passes.conditions import Conditions
+from palmette.passes.protocol import Passes
 from palmette.passes.resources import Resources
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
@@ -28,21 +29,10 @@ _WITH_EVIDENCE = {
 }
 
 
-class _Passes(Protocol):
-    # What passes over hierarchies and over partitions have in common.
-    @property
-    def memory_needed(self) -> int: ...
-    def inside(self) -> Floats: ...
-    def maximum(self) -> Floats: ...
-    def draw(self, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.integer[Any]], Floats]: ...
-    def count(self) -> int: ...
-    def entropy(self, Z: Floats, mu: Floats) -> float: ...
-
-
 AnyModel = TypeVar("AnyModel", bound=Model)
 AnyTrellis = TypeVar("AnyTrellis")
 AnyConditions = TypeVar("AnyConditions", bound=Conditions)
-AnyPasses = TypeVar("AnyPasses", bound=_Passes)
+AnyPasses = TypeVar("AnyPasses", bound=Passes)
 
 
 class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrellis, AnyConditions, AnyPasses]):

@@ -68,12 +68,11 @@ def from_trees(
     """
     require_roots(trees)
     seen = observe(trees, getattr(trees, "weights", None) if weights is None else weights)
+    trellis = SparseTrellis.from_observed(seen, closed=closed)
     if closed:
-        trellis = SparseTrellis._closed(seen.labels, seen.words)
         log_f = _log_frequencies(seen)  # every cluster is in some tree, so none is dropped and the numbers stay
         model = ConditionalClusters(trellis, log_f[trellis.left] + log_f[trellis.right])
     else:
-        trellis = SparseTrellis._observed(seen)
         totals = np.bincount(seen.parent, seen.weight, minlength=len(seen.words))
         log_psi = np.full(len(seen.weight), -np.inf)
         some = seen.weight > 0.0

@@ -28,7 +28,7 @@ __all__ = ["HierarchyPosterior"]
 
 
 class HierarchyPosterior(
-    HierarchyVerbs, Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses]
+    Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses], HierarchyVerbs
 ):
     """p(H) = φ(H) / Z over all binary hierarchies H of the model's leaves, exactly.
 
@@ -204,10 +204,6 @@ class HierarchyPosterior(
         return self._make(self.passes.best_masks(self._maximum))
 
     # What the common verbs need.
-
-    @property
-    def _frame(self) -> HierarchyPosterior:
-        return self
 
     def _split_shares(self, cluster: int) -> Splits | None:
         Z = self._possible

@@ -25,7 +25,7 @@ __all__ = ["PartitionPosterior"]
 
 
 class PartitionPosterior(
-    PartitionVerbs, Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses]
+    Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses], PartitionVerbs
 ):
     """p(π) = Π ψ(C) / Z over the partitions π of the model's leaves, C its clusters, exactly.
 
@@ -118,7 +118,7 @@ class PartitionPosterior(
 
     @cached
     def _outside(self) -> Floats:
-        return self.passes.cluster_probabilities(self._possible)
+        return self.passes.outside(self._possible)
 
     @cached
     def _n_clusters_probabilities(self) -> Floats:
@@ -133,9 +133,8 @@ class PartitionPosterior(
 
     # What the common verbs need.
 
-    @property
-    def _frame(self) -> PartitionPosterior:
-        return self
+    def _map_of(self, model: PartitionModel) -> Partition:
+        return self._with(model, self._trellis, self._conditions).map()
 
     def _split_shares(self, leaves: frozenset[int]) -> Choices:
         left, right, log_psi = self.passes.splits(leaves)

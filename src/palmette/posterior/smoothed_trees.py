@@ -46,7 +46,7 @@ def smoothed(
     """
     require_roots(trees)
     seen = observe(trees, getattr(trees, "weights", None) if weights is None else weights)
-    return SmoothedTrees(SparseTrellis._observed(seen), seen.weight, check_positive("concentration", concentration))
+    return SmoothedTrees(SparseTrellis.from_observed(seen), seen.weight, check_positive("concentration", concentration))
 
 
 class SmoothedTrees:

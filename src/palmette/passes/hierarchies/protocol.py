@@ -8,6 +8,7 @@ import numpy as np
 
 from palmette.array_types import Floats, Numbers, Words
 from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.passes.protocol import Passes
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["HierarchyPasses", "Outside", "SplitShares", "Splits"]
@@ -31,44 +32,23 @@ class SplitShares(Protocol):
         """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
 
 
-class HierarchyPasses(SplitShares, Protocol):
-    """A model on a trellis: sums, maxima, probabilities and draws over the hierarchies that meet the conditions.
-
-    Clusters go by numbers, and a table has one entry for each. Z and M are tables of logarithms, as `inside` and
-    `maximum` return them, μ one of probabilities, from `outside`. All three are read-only, as answers are and as every
-    kernel is compiled for. Passes keep nothing that a posterior would have to forget: whoever asks holds the tables.
-    """
+class HierarchyPasses(SplitShares, Passes, Protocol):
+    """Passes over hierarchies. Z, M and μ, from `outside`, have one entry for each cluster."""
 
     model: HierarchyModel
     """What gives log ψ."""
     trellis: SparseTrellis | None
     """The chosen clusters and splits; None if all are there, so that sums are over every hierarchy."""
-    n: int
-    """The number of leaves."""
-
-    @property
-    def sizes(self) -> Numbers:
-        """The number of leaves of each cluster."""
 
     @property
     def root(self) -> int:
         """The cluster of all leaves."""
-
-    @property
-    def memory_needed(self) -> int:
-        """Bytes for log Z and the MAP; known before they are computed."""
 
     def number(self, mask: int) -> int:
         """The cluster with this bit mask, −1 if it is not there."""
 
     def mask_of(self, cluster: int) -> int:
         """The bit mask of a cluster."""
-
-    def inside(self) -> Floats:
-        """log Z of every cluster; −inf where no hierarchy is possible."""
-
-    def maximum(self) -> Floats:
-        """log M of every cluster: the largest log potential of a hierarchy over it."""
 
     def outside(self, Z: Floats) -> Outside:
         """μ, the probability that each cluster occurs, and perhaps the entropy."""
@@ -87,12 +67,6 @@ class HierarchyPasses(SplitShares, Protocol):
 
         Rows are numbers of the trellis's splits or, if it is the full one, masks of the clusters of two leaves or more.
         """
-
-    def count(self) -> int:
-        """The number of hierarchies of non-zero potential, exactly."""
-
-    def entropy(self, Z: Floats, mu: Floats) -> float:
-        """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
 
     def entropy_alone(self, Z: Floats) -> float:
         """The entropy for one who does not want μ: what is too rare to matter may be passed over."""

@@ -77,7 +77,7 @@ class CountedPartitionPasses(FullPartitionPasses):
         out[self.k] = self.log_partition(self.inside())
         return out
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z_{k−1}(X ∖ C) / Z_k(X), the probability that each cluster occurs."""
         self.clusters.require_bytes(self.memory_needed + (40 << self.n))
         return self._probabilities(self._complete(Z, 1), self.log_partition(Z))

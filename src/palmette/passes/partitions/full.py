@@ -149,7 +149,7 @@ class FullPartitionPasses(PartitionPasses):
         """log Z of all leaves, given `inside`."""
         return float(Z[-1])
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z(X ∖ C) / Z(X), the probability that each cluster occurs."""
         self.clusters.require_bytes(self.memory_needed + (8 << self.n))
         return self._probabilities(Z, float(Z[-1]))

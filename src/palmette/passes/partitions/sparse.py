@@ -115,7 +115,7 @@ class SparsePartitionPasses(PartitionPasses):
         """(n + 1,): log Z of all leaves for every number of clusters."""
         return kernels.counts_by_number(*self._paths, self.log_psi, self.n)
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """(m,): the probability that each cluster occurs."""
         reach, mu = np.empty(self.end + 1), np.empty(len(self.sizes))
         kernels.visits(*self._paths, self.log_psi, Z, reach, mu)
