@@ -85,7 +85,6 @@ def test_a_model_is_asked_once_for_what_is_kept(n):
     listed.count()
     listed.with_sums(mu).maximum()
     assert function.asked == n_splits(n)
-    assert "tables" not in vars(listed)
     assert function.most <= blocks.BLOCK
     table = FullHierarchyPasses(model)
     np.testing.assert_allclose(Z, table.inside(), rtol=1e-12)
@@ -114,7 +113,7 @@ def test_what_is_kept_leaves_room_for_the_tables():
     assert 0 < kept <= 9_000_000 - few.memory_needed
     assert function.asked == 2 * n_splits(n) - kept // 8
     with pytest.raises(TrellisTooLarge, match=r"the full trellis over n = 15 leaves needs .* 9 MB are allowed"):
-        _ = few.tables
+        few.parted(np.zeros(1 << n), np.zeros(1 << n), Uniform(n))
 
 
 def test_a_divergence_between_a_compiled_model_and_a_black_box_is_known_both_ways():

@@ -15,7 +15,7 @@ from palmette.models.base import require_model
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
-from palmette.passes.hierarchies.protocol import Splits
+from palmette.passes.hierarchies.protocol import Normalised, Splits, SplitShares
 from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_hierarchies import LazyBest
@@ -164,10 +164,14 @@ class HierarchyPosterior(
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        divergence = self._tempered_kl(other)
-        if divergence is None:
-            divergence = self.passes.divergence(self._possible, self._outside, other.passes, other._possible)
-        return 0.0 if divergence < 0.0 else divergence  # rounding
+        self._require_possible()
+        found = self._tempered_kl(other)
+        return self._divergence(Normalised(other.passes, other._possible)) if found is None else max(0.0, found)
+
+    def _divergence(self, other: SplitShares) -> float:
+        # KL(self ‖ other), also from what is no posterior.
+        found = self.passes.divergence(self._possible, self._outside, other)
+        return 0.0 if found < 0.0 else found  # rounding
 
     def _tempered_kl(self, other: HierarchyPosterior) -> float | None:
         # If they differ in β alone, the other's log φ is r times this one's, and KL = log Z' − r log Z − (1 − r) H.
@@ -175,7 +179,6 @@ class HierarchyPosterior(
         ratio = self._model.beta_ratio(other._model)
         if ratio is None or self._trellis is not other._trellis or self._conditions != other._conditions:
             return None
-        self._require_possible()
         terms = (other.log_partition, -ratio * self.log_partition, -(1.0 - ratio) * self.entropy)
         error = 4 * np.finfo(float).eps * sum(map(abs, terms)) + 1e-10 * abs(1.0 - ratio)  # of an entropy
         return sum(terms) if error < 1e-9 * sum(terms) else None

@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from palmette.array_types import Floats, Numbers, Words
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.models.split_model import HierarchyModel, MaskList, SplitModel
 from palmette.passes.protocol import Passes
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["HierarchyPasses", "Outside", "SplitShares", "Splits"]
+__all__ = ["HierarchyPasses", "Normalised", "Outside", "SplitShares", "Splits"]
 
 Splits = tuple[Numbers, Numbers, Floats]  #: the two parts of each split, and a value
 
@@ -28,11 +28,15 @@ class Outside(NamedTuple):
 class SplitShares(Protocol):
     """A distribution over hierarchies in which clusters split independently: all that a divergence asks of it."""
 
-    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+    @property
+    def trellis(self) -> SparseTrellis | None:
+        """What can occur is in it; None if anything can."""
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words, /) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
 
 
-class HierarchyPasses(SplitShares, Passes, Protocol):
+class HierarchyPasses(Passes, Protocol):
     """Passes over hierarchies. Z, M and μ, from `outside`, have one entry for each cluster."""
 
     model: HierarchyModel
@@ -56,7 +60,10 @@ class HierarchyPasses(SplitShares, Passes, Protocol):
     def splits(self, cluster: int, V: Floats) -> Splits:
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
 
-    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
+
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
 
     def with_sums(self, u: Floats) -> HierarchyPasses:
@@ -73,7 +80,7 @@ class HierarchyPasses(SplitShares, Passes, Protocol):
         mu, entropy = self.outside(Z)
         return self.entropy(Z, mu) if entropy is None else entropy
 
-    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies, q being the other's; +inf where q = 0 < p."""
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
@@ -109,3 +116,19 @@ class HierarchyPasses(SplitShares, Passes, Protocol):
     def best_masks(self, M: Floats) -> list[int]:
         """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
         return [self.mask_of(cluster) for cluster, _ in self.best_splits(M)]
+
+
+class Normalised(NamedTuple):
+    """The distribution of passes whose log Z is known."""
+
+    passes: HierarchyPasses
+    Z: Floats
+
+    @property
+    def trellis(self) -> SparseTrellis | None:
+        """What can occur is in it; None if anything can."""
+        return self.passes.trellis
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
+        return self.passes.split_log_shares(parent, left, right, self.Z)

@@ -9,7 +9,7 @@ import numpy as np
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints, Words
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.models.split_model import HierarchyModel, MaskList, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
 from palmette.passes.resources import Resources
@@ -129,13 +129,13 @@ class SparseHierarchyPasses(HierarchyPasses):
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
-    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         mu, share = self.probabilities(Z)
         t = self.trellis
         some = np.flatnonzero(share * mu[t.parent] > 0.0)
         P, L, R = (t.words[side[some]] for side in (t.parent, t.left, t.right))
-        theirs = other.split_log_shares(P, L, R, other_Z)
+        theirs = other.split_log_shares(P, L, R)
         return float((mu[t.parent[some]] * share[some] * (np.log(share[some]) - theirs)).sum())
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
@@ -164,7 +164,7 @@ class SparseHierarchyPasses(HierarchyPasses):
         left, right = self.trellis.left[here], self.trellis.right[here]
         return left, right, self.log_psi[here] + (V[left] + V[right])
 
-    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
         lower = [min(pair, key=lambda mask: mask & -mask) for pair in zip(left, right, strict=True)]
         union = as_words([one | two for one, two in zip(left, right, strict=True)], self.n)

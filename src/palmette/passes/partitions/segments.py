@@ -1,4 +1,4 @@
-"""Sums and maxima over the clusters that can be taken from every set of a range, see `recursions.flat`."""
+"""Sums and maxima over the clusters that can be taken from every set of a range, see `recursions.partitions.segments`."""
 
 from __future__ import annotations
 
