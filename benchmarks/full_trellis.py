@@ -164,7 +164,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
         seconds, Z = best_time(passes.inside, repeat)
         row["log_z"] = seconds * unit
         separable = None if passes._is_general else passes._separable
-        row["in_logs"] = None if separable is None else separable.n_sought / 2**n
+        row["in_logs"] = None if separable is None else separable.sums()[1] / 2**n
         row["seconds"], M = best_time(passes.maximum, repeat)
         row["map"] = row["seconds"] * unit
         row["seconds"] += seconds

@@ -19,7 +19,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.passes.hierarchies import HierarchyPasses
 
-__all__ = ["LazyBest"]
+__all__ = ["BestHierarchies"]
 
 
 class _Opened:
@@ -38,7 +38,7 @@ class _Opened:
 _Asking = Generator[tuple[int, int], float, Any]
 
 
-class LazyBest:
+class BestHierarchies:
     """The hierarchies of a trellis by falling log potential, at most `limit` of them; ties: lowest left part first."""
 
     def __init__(self, passes: HierarchyPasses, M: Floats, limit: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.passes.partitions import PartitionPasses
 
-__all__ = ["BestPaths"]
+__all__ = ["BestPartitions"]
 
 
 class _Opened(NamedTuple):
@@ -28,7 +28,7 @@ class _Opened(NamedTuple):
     values: list[float]
 
 
-class BestPaths:
+class BestPartitions:
     """The partitions of a trellis by falling log potential, at most `limit` of them."""
 
     def __init__(self, passes: PartitionPasses, M: Floats, limit: int) -> None:

@@ -18,7 +18,7 @@ from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Ou
 from palmette.passes.hierarchies.protocol import Normalised, Splits, SplitShares
 from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
-from palmette.posterior.best_hierarchies import LazyBest
+from palmette.posterior.best_hierarchies import BestHierarchies
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import hierarchy_of_masks
 from palmette.posterior.hierarchy_verbs import HierarchyVerbs
@@ -216,7 +216,7 @@ class HierarchyPosterior(
         return left, right, np.minimum(np.exp(values - Z[cluster]), 1.0)
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(LazyBest(self.passes, self._maximum, limit))
+        return iter(BestHierarchies(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)

@@ -16,7 +16,7 @@ from palmette.passes.partitions import PartitionConditions, PartitionPasses, par
 from palmette.passes.partitions.protocol import Choices
 from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
-from palmette.posterior.best_partitions import BestPaths
+from palmette.posterior.best_partitions import BestPartitions
 from palmette.posterior.cache import cached
 from palmette.posterior.partition_verbs import PartitionVerbs
 from palmette.trellis import PartitionTrellis
@@ -147,7 +147,7 @@ class PartitionPosterior(
         return left, right, probabilities
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(BestPaths(self.passes, self._maximum, limit))
+        return iter(BestPartitions(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Partition:
         return self.passes.partition_of(clusters)

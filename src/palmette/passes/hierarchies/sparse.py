@@ -174,7 +174,7 @@ class SparseHierarchyPasses(HierarchyPasses):
     def pair_sums(self, values: Floats) -> Floats:
         """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
         out = self._pairs()
-        kernels.add_together(self.n, self.trellis.words, values, out)
+        kernels.add_pairs(self.n, self.trellis.words, values, out)
         return out + np.triu(out, 1).T
 
     def _pairs(self) -> Floats:
@@ -210,5 +210,5 @@ class SparseHierarchyPasses(HierarchyPasses):
         log_potentials = np.empty(size)
         fixed = (*self._splits, self.log_psi, Z, np.uint64(seed), out, log_potentials)
         with self._resources.workers(f"drawing hierarchies, n = {self.n}", float(size)) as workers:
-            workers.run(lambda i, j: kernels.draw_splits(*fixed, i, j), np.full(size, 100.0 * self.n))
+            workers.run(lambda i, j: kernels.draw(*fixed, i, j), np.full(size, 100.0 * self.n))
         return out, log_potentials

@@ -96,15 +96,18 @@ class FullPartitionPasses(PartitionPasses):
 
     def inside(self) -> Floats:
         """(2^n,): log Z of every set; −inf where it has no partition."""
-        Z = _nothing_left(1 << self.n)
+        return self.sums()[0]
+
+    def sums(self) -> tuple[Floats, int]:
+        """`inside`, and how many of the sums left the safe range and were done again in log space."""
+        Z, n_unsafe = _nothing_left(1 << self.n), 0
         self.segments.sum_first(Z, Z)
-        self.segments.n_unsafe = 0
         with self.clusters.workers("summing partitions", 0.5 * 3.0**self.n) as workers:
             first = self.segments.n_first
             while first < len(Z):  # sets with the same highest leaf need only sets with a lower one
-                self.segments.sum_range(workers, Z[:first], Z[: 2 * first], first)
+                n_unsafe += self.segments.sum_range(workers, Z[:first], Z[: 2 * first], first)
                 first *= 2
-        return read_only(Z)
+        return read_only(Z), n_unsafe
 
     def maximum(self) -> Floats:
         """(2^(n−1),): log M of every set without the last leaf: all that can be left."""

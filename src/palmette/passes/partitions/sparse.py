@@ -18,7 +18,7 @@ from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.passes.resources import Resources
 from palmette.recursions.partitions import sparse as kernels
 from palmette.recursions.partitions.draws import renumber
-from palmette.trellis.partitions.paths import Paths, count_paths, layered
+from palmette.trellis.partitions.paths import Paths, count_paths, layered, longest_paths
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["SparsePartitionPasses"]
@@ -113,12 +113,21 @@ class SparsePartitionPasses(PartitionPasses):
 
     def log_partitions_by_number(self) -> Floats:
         """(n + 1,): log Z of all leaves for every number of clusters."""
-        return kernels.counts_by_number(*self._paths, self.log_psi, self.n)
+        length = np.empty(self.end + 1, dtype=np.int64)
+        longest_paths(self._paths.offsets, self._paths.choice_next, length)
+        rows = np.concatenate(([0], np.cumsum(length + 1)))
+        what = f"sums by number of clusters over {len(length):,} remainders × up to {length[0]:,} clusters"
+        self._resources.require(what, 8 * int(rows[-1]), "Raise max_memory or give a smaller trellis")
+        table = np.empty(rows[-1])
+        kernels.inside_by_number(*self._paths, self.log_psi, rows, table)
+        out = np.full(self.n + 1, -np.inf)
+        out[: rows[1]] = table[: rows[1]]
+        return out
 
     def outside(self, Z: Floats) -> Floats:
         """(m,): the probability that each cluster occurs."""
         reach, mu = np.empty(self.end + 1), np.empty(len(self.sizes))
-        kernels.visits(*self._paths, self.log_psi, Z, reach, mu)
+        kernels.outside(*self._paths, self.log_psi, Z, reach, mu)
         return read_only(mu)
 
     def together_table(self, mu: Floats) -> Floats:
