@@ -125,6 +125,12 @@ def test_a_divergence_between_a_compiled_model_and_a_black_box_is_known_both_way
     assert abs(uniform.kl(zero)) + abs(zero.kl(uniform)) < 1e-12
 
 
+def test_a_divergence_from_a_black_box_needs_no_table_of_all_splits():
+    zero = SplitFunction(14, lambda left, right: np.zeros(len(left)))  # its table would take 19 MB
+    one, two = (HierarchyPosterior(model, max_memory=8_000_000) for model in (Uniform(14), zero))
+    assert one.kl(two) == pytest.approx(0.0, abs=1e-9)
+
+
 def test_a_black_box_that_forbids_what_another_does_not_is_infinitely_far():
     zero, none = (SplitFunction(4, lambda left, right, x=x: np.where(left == 3, x, 0.0)) for x in (0.0, -np.inf))
     assert HierarchyPosterior(zero).kl(HierarchyPosterior(none)) == np.inf
