@@ -118,15 +118,15 @@ def naive_kernels(log_psi):
     return inside, maximum
 
 
-def naive_pass(trellis: FullHierarchyPasses, kernel) -> np.ndarray:
-    table = np.full(1 << trellis.n, -np.inf)
-    table[1 << np.arange(trellis.n)] = 0.0
-    with trellis.clusters.workers("naive", n_splits(trellis.n)) as workers:
-        for k in range(2, trellis.n + 1):
-            masks = trellis.clusters.of_size(k).astype(np.int64)
+def naive_pass(passes: FullHierarchyPasses, kernel) -> np.ndarray:
+    table = np.full(1 << passes.n, -np.inf)
+    table[1 << np.arange(passes.n)] = 0.0
+    with passes.clusters.workers("naive", n_splits(passes.n)) as workers:
+        for k in range(2, passes.n + 1):
+            masks = passes.clusters.of_size(k).astype(np.int64)
 
             def call(first, last, masks=masks):
-                kernel(trellis.tables.data, masks[first:last], table)
+                kernel(passes.tables.data, masks[first:last], table)
 
             workers.run(call, np.full(len(masks), 2.0 ** (k - 1)))
     return table
@@ -151,29 +151,29 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     for kernel in naive:
         naive_pass(small, kernel)
 
-    trellis = FullHierarchyPasses(model)
+    passes = FullHierarchyPasses(model)
     small.tables.solve(10)
     row = {"model": name, "beta": beta, "n": n, "threads": default_threads()}
     unit = 1e9 / n_splits(n)
-    setup, _ = best_time(lambda: trellis.tables, 1)
+    setup, _ = best_time(lambda: passes.tables, 1)
     row["tabulate"] = setup * unit
     if n <= SERIAL:  # one call gives both
-        row["seconds"], (Z, M) = best_time(lambda: trellis.tables.solve(n), repeat)
+        row["seconds"], (Z, M) = best_time(lambda: passes.tables.solve(n), repeat)
         row["log_z"], row["map"], row["in_logs"] = row["seconds"] * unit, None, None
     else:
-        seconds, Z = best_time(trellis.inside, repeat)
+        seconds, Z = best_time(passes.inside, repeat)
         row["log_z"] = seconds * unit
-        passes = None if trellis._is_general else trellis._separable
-        row["in_logs"] = None if passes is None else passes.n_sought / 2**n
-        row["seconds"], M = best_time(trellis.maximum, repeat)
+        separable = None if passes._is_general else passes._separable
+        row["in_logs"] = None if separable is None else separable.sums()[1] / 2**n
+        row["seconds"], M = best_time(passes.maximum, repeat)
         row["map"] = row["seconds"] * unit
         row["seconds"] += seconds
-    seconds, _ = best_time(lambda: trellis.outside(Z), max(1, repeat - 1))
+    seconds, _ = best_time(lambda: passes.outside(Z), max(1, repeat - 1))
     row["probabilities"] = seconds * unit
     row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    seconds, naive_Z = best_time(lambda: naive_pass(trellis, naive[0]), 1)
+    seconds, naive_Z = best_time(lambda: naive_pass(passes, naive[0]), 1)
     row["naive_log_z"] = seconds * unit
-    seconds, naive_M = best_time(lambda: naive_pass(trellis, naive[1]), 1)
+    seconds, naive_M = best_time(lambda: naive_pass(passes, naive[1]), 1)
     row["naive_map"] = seconds * unit
     assert np.isclose(Z[-1], naive_Z[-1], rtol=1e-12), (Z[-1], naive_Z[-1])
     assert np.isclose(M[-1], naive_M[-1], rtol=1e-12), (M[-1], naive_M[-1])

@@ -41,7 +41,7 @@ def make_model(name: str, n: int, beta: float):
     return pal.models.CorrelationClusters(weights + weights.T, beta)
 
 
-def trellis_of(model) -> FullPartitionPasses:
+def passes_of(model) -> FullPartitionPasses:
     return FullPartitionPasses(model, PartitionConditions(model.labels))
 
 
@@ -81,14 +81,14 @@ def naive_max(log_psi, sets, M):
         M[S] = top
 
 
-def naive_pass(trellis: FullPartitionPasses, kernel) -> np.ndarray:
-    table = np.full(1 << trellis.n, -np.inf)
+def naive_pass(passes: FullPartitionPasses, kernel) -> np.ndarray:
+    table = np.full(1 << passes.n, -np.inf)
     table[0] = 0.0
-    with trellis.clusters.workers("naive", 0.5 * 3.0**trellis.n) as workers:
-        for k in range(1, trellis.n + 1):
-            sets = trellis.clusters.of_size(k).astype(np.int64)
+    with passes.clusters.workers("naive", 0.5 * 3.0**passes.n) as workers:
+        for k in range(1, passes.n + 1):
+            sets = passes.clusters.of_size(k).astype(np.int64)
             workers.run(
-                lambda i, j, sets=sets: kernel(trellis.log_psi, sets[i:j], table), np.full(len(sets), 2.0 ** (k - 1))
+                lambda i, j, sets=sets: kernel(passes.log_psi, sets[i:j], table), np.full(len(sets), 2.0 ** (k - 1))
             )
     return table
 
@@ -127,18 +127,18 @@ def best_time(function, repeat: int) -> tuple[float, object]:
 def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     warm = pal.PartitionPosterior(make_model(name, 13, beta))  # compiles every kernel that the large one will use
     warm.coclustering(), warm.map(), warm.n_clusters_probabilities(), warm.sample(10, 0)
-    small = trellis_of(make_model(name, 13, beta))
+    small = passes_of(make_model(name, 13, beta))
     naive_pass(small, naive_sum), naive_pass(small, naive_max)
 
     model = make_model(name, n, beta)
-    trellis = trellis_of(model)
+    passes = passes_of(model)
     unit = 2e9 / (3**n - 1)
     row = {"model": name, "beta": beta, "n": n}
-    row["tabulate"], _ = best_time(lambda: trellis.log_psi, 1)
-    row["log_z"], Z = best_time(trellis.inside, repeat)
-    row["fell_back"] = trellis.segments.n_unsafe / 2**n
-    row["map"], M = best_time(trellis.maximum, repeat)
-    best = trellis.choices(trellis.start, M)[2].max()
+    row["tabulate"], _ = best_time(lambda: passes.log_psi, 1)
+    row["log_z"], Z = best_time(passes.inside, repeat)
+    row["fell_back"] = passes.sums()[1] / 2**n
+    row["map"], M = best_time(passes.maximum, repeat)
+    best = passes.choices(passes.start, M)[2].max()
 
     post = pal.PartitionPosterior(model)
     post.log_partition  # noqa: B018 – Z is given
@@ -149,9 +149,9 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
 
     row["probabilities"], _ = best_time(probabilities, repeat)
     row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row["n_clusters"], _ = best_time(trellis.log_partitions_by_number, 1) if n <= 20 else (math.nan, None)
-    row["naive_log_z"], naive_Z = best_time(lambda: naive_pass(trellis, naive_sum), 1) if n <= 20 else (math.nan, Z)
-    row["naive_map"], naive_M = best_time(lambda: naive_pass(trellis, naive_max), 1) if n <= 20 else (math.nan, [best])
+    row["n_clusters"], _ = best_time(passes.log_partitions_by_number, 1) if n <= 20 else (math.nan, None)
+    row["naive_log_z"], naive_Z = best_time(lambda: naive_pass(passes, naive_sum), 1) if n <= 20 else (math.nan, Z)
+    row["naive_map"], naive_M = best_time(lambda: naive_pass(passes, naive_max), 1) if n <= 20 else (math.nan, [best])
     assert np.isclose(Z[-1], naive_Z[-1], rtol=1e-12), (Z[-1], naive_Z[-1])
     assert np.isclose(best, naive_M[-1], rtol=1e-12), (best, naive_M[-1])
     for key in ("tabulate", "log_z", "map", "n_clusters", "naive_log_z", "naive_map"):
@@ -187,12 +187,12 @@ def compare_with_convolution(n: int) -> list[str]:
     lines = ["| β | layers, s | convolution, s | largest error of convolution in P(K) |\n|---|---|---|---|"]
     print(lines[0])
     for beta in (0.01, 0.3, 1.0, 3.0, 10.0):
-        trellis = trellis_of(make_model("CorrelationClusters", n, beta))
-        trellis.log_partitions_by_number()
-        ours, log_z = best_time(trellis.log_partitions_by_number, 2)
+        passes = passes_of(make_model("CorrelationClusters", n, beta))
+        passes.log_partitions_by_number()
+        ours, log_z = best_time(passes.log_partitions_by_number, 2)
         exact = np.exp(log_z - np.logaddexp.reduce(log_z))
-        steepest = (trellis.log_psi[1:] / trellis.sizes[1:]).max()  # so that nothing overflows
-        psi = np.exp(trellis.log_psi - steepest * trellis.sizes)
+        steepest = (passes.log_psi[1:] / passes.sizes[1:]).max()  # so that nothing overflows
+        psi = np.exp(passes.log_psi - steepest * passes.sizes)
         theirs, Z = best_time(lambda psi=psi: subset_convolution(psi, n), 1)
         with np.errstate(invalid="ignore", divide="ignore"):
             error = np.abs(Z / Z.sum() - exact).max()

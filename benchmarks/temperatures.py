@@ -20,6 +20,7 @@ import numpy as np
 
 import palmette as pal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.resources import Resources
 from palmette.temperature.scan import Scan
 from palmette.threads import default_threads
 from palmette.trellis.counting import n_splits
@@ -67,12 +68,12 @@ def best_time(function: Callable[[], object], repeat: int) -> float:
 
 def times_of(model: pal.models.SplitModel, repeat: int) -> tuple[float, float, float, float, float]:
     """Seconds of log Z, the MAP, all probabilities and then the entropy; the share of sums done in logarithms."""
-    passes = FullHierarchyPasses(model, progress=False)
+    passes = FullHierarchyPasses(model, resources=Resources(progress=False))
     Z = passes.inside()
     mu, entropy = passes.outside(Z)
     walk = 0.0 if entropy is not None else best_time(lambda: passes.entropy(Z, mu), repeat)
     found = [best_time(call, repeat) for call in (passes.inside, passes.maximum, lambda: passes.outside(Z))]
-    return *found, walk, passes._separable.n_sought / 2**passes.n  # type: ignore[return-value]
+    return *found, walk, passes._separable.sums()[1] / 2**passes.n  # type: ignore[return-value]
 
 
 def row(name: str, at: str, model: pal.models.SplitModel, cold: tuple[float, ...] | None, repeat: int):

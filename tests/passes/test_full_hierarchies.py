@@ -47,21 +47,21 @@ def formula_of(kind, n, beta):
     return (lambda left, right: 0.0) if kind == "uniform" else formulas[kind](data(kind, n), beta)
 
 
-def trellis_by(way, model, monkeypatch, **options):
-    """A trellis that takes this way: one serial kernel, general kernels level by level, or separable kernels."""
+def passes_by(way, model, monkeypatch, **options):
+    """Passes that take this way: one serial kernel, general kernels level by level, or separable kernels."""
     monkeypatch.setattr(full, "SERIAL", 30 if way == "serial" else 0)
-    trellis = FullHierarchyPasses(model, **options)
+    passes = FullHierarchyPasses(model, **options)
     if way == "general":
-        vars(trellis)["_is_general"] = True
+        vars(passes)["_is_general"] = True
     if way == "separable":
-        assert not trellis._is_general
-    return trellis
+        assert not passes._is_general
+    return passes
 
 
-def passes(trellis):
-    Z = trellis.inside()
-    mu = trellis.outside(Z).mu
-    return Z, trellis.maximum(), mu, trellis.parent_sizes(Z, mu)
+def tables_of(passes):
+    Z = passes.inside()
+    mu = passes.outside(Z).mu
+    return Z, passes.maximum(), mu, passes.parent_sizes(Z, mu)
 
 
 def conditions(n):
@@ -90,7 +90,7 @@ def test_the_three_ways_through_the_trellis_agree(n, kind, conditioned, monkeypa
     for beta in BETAS if kind != "uniform" else [0.0]:
         model = model_of(kind, n, beta)
         given = conditions(n) if conditioned else None
-        tables = {way: passes(trellis_by(way, model, monkeypatch, conditions=given)) for way in ways}
+        tables = {way: tables_of(passes_by(way, model, monkeypatch, conditions=given)) for way in ways}
         scale = np.abs(tables["serial"][0][-1])
         for way in ways[1:]:
             assert_same(tables[way], tables["serial"], scale)
@@ -108,21 +108,21 @@ def test_ties_zeros_and_forbidden_clusters_at_any_temperature(weights, beta, for
     w[np.triu_indices(n, 1)] = weights
     clusters = [members(mask) for mask in forbidden if mask.bit_count() > 1]
     given_up = HierarchyConditions(tuple(map(str, range(n)))).and_also(forbid=clusters)
-    trellis = FullHierarchyPasses(Dasgupta(w + w.T, beta), given_up)
-    fast, slow = SeparablePasses(trellis.tables), trellis._general
+    passes = FullHierarchyPasses(Dasgupta(w + w.T, beta), given_up)
+    fast, slow = SeparablePasses(passes.tables), passes._general
     Z, slow_Z = fast.inside(), slow.inside()
     if slow_Z[-1] == -np.inf:
         assert Z[-1] == -np.inf
         return
     found, mu = fast.outside(Z, parents=True), slow.outside(slow_Z)
     tables = (Z, fast.maximum(), found.mu, found.nu)
-    scale = np.abs(trellis.tables.data.a).max()
+    scale = np.abs(passes.tables.data.a).max()
     assert_same(tables, (slow_Z, slow.maximum(), mu, slow.parent_sizes(slow_Z, mu)), scale)
     # Also what is rare has all its digits, but those that the size of the exponents takes.
     some = mu > 1e-100
     np.testing.assert_allclose(found.mu[some], mu[some], rtol=1e-11 + 1e-14 * scale)
     if found.entropy is not None:
-        assert found.entropy == pytest.approx(trellis.entropy(slow_Z, mu), rel=1e-9, abs=1e-9)
+        assert found.entropy == pytest.approx(passes.entropy(slow_Z, mu), rel=1e-9, abs=1e-9)
 
 
 def test_the_entropy_comes_with_the_probabilities_unless_digits_would_be_lost():
@@ -173,7 +173,7 @@ def slow_tables(n, log_psi, possible=lambda mask: True):
 def test_every_way_matches_the_slow_twin(n, beta, kind, monkeypatch):
     expected = slow_tables(n, formula_of(kind, n, beta))
     for way in WAYS if n > full.SEGMENT_LEAVES else WAYS[:2]:
-        found = passes(trellis_by(way, model_of(kind, n, beta), monkeypatch))
+        found = tables_of(passes_by(way, model_of(kind, n, beta), monkeypatch))
         assert_same(found, expected, scale=1e4)
 
 
@@ -183,7 +183,7 @@ def test_every_way_matches_the_slow_twin_under_conditions(monkeypatch):
     allowed = FullHierarchyPasses(model_of("dasgupta", n, 0.3), given).allowed
     expected = slow_tables(n, formula_of("dasgupta", n, 0.3), lambda mask: allowed[mask])
     for way in WAYS:
-        found = passes(trellis_by(way, model_of("dasgupta", n, 0.3), monkeypatch, conditions=given))
+        found = tables_of(passes_by(way, model_of("dasgupta", n, 0.3), monkeypatch, conditions=given))
         assert_same(found, expected, scale=1e3)
 
 
@@ -196,7 +196,7 @@ def test_a_table_of_any_splits_matches_the_slow_twin(monkeypatch):
     mask = lambda cluster: sum(1 << i for i in cluster)  # noqa: E731
     expected = slow_tables(n, lambda left, right: table[mask(left), mask(right)])
     for way in WAYS[:2]:
-        assert_same(passes(trellis_by(way, model, monkeypatch)), expected, scale=1.0)
+        assert_same(tables_of(passes_by(way, model, monkeypatch)), expected, scale=1.0)
 
 
 # Sums that leave the range of float64.
@@ -211,10 +211,10 @@ def even_weights(n):
 def test_sums_beyond_the_range_of_float64_are_done_again_exactly(n, beta, monkeypatch):
     w = even_weights(n)
     model = Dasgupta(w + w.T, beta)
-    fast = trellis_by("separable", model, monkeypatch)
-    Z = fast.inside()
-    assert 0 < fast._separable.n_sought < 1 << n
-    slow = trellis_by("general", model, monkeypatch)
+    fast = passes_by("separable", model, monkeypatch)
+    Z, n_sought = fast._separable.sums()
+    assert 0 < n_sought < 1 << n
+    slow = passes_by("general", model, monkeypatch)
     slow_Z = slow.inside()
     np.testing.assert_allclose(Z[1:], slow_Z[1:], rtol=1e-12)
     np.testing.assert_allclose(fast.outside(Z).mu, slow.outside(slow_Z).mu, rtol=0, atol=max(1e-9, 1e-15 * abs(Z[-1])))
@@ -222,9 +222,8 @@ def test_sums_beyond_the_range_of_float64_are_done_again_exactly(n, beta, monkey
 
 def test_sums_within_the_range_of_float64_are_done_once(monkeypatch):
     w = even_weights(13)
-    trellis = trellis_by("separable", Dasgupta(w + w.T, 1.0), monkeypatch)
-    trellis.inside()
-    assert trellis._separable.n_sought == 0
+    passes = passes_by("separable", Dasgupta(w + w.T, 1.0), monkeypatch)
+    assert passes._separable.sums()[1] == 0
 
 
 def exact_log_partition(w, beta):
@@ -252,11 +251,11 @@ def test_log_partition_is_exact_to_twelve_digits_at_any_temperature(beta, monkey
     w = data("dasgupta", 10)
     exact = exact_log_partition(w, beta)
     for way in WAYS:
-        trellis = trellis_by(way, Dasgupta(w, beta), monkeypatch)
-        found = trellis.inside()[-1]
+        passes = passes_by(way, Dasgupta(w, beta), monkeypatch)
+        found = passes.inside()[-1]
         assert abs((Decimal(float(found)) - exact) / exact) < Decimal("1e-12")
         if way == "separable" and beta > 1:
-            assert trellis._separable.n_sought > 0
+            assert passes._separable.sums()[1] > 0
 
 
 def test_ties_are_counted_at_any_temperature():
@@ -342,7 +341,7 @@ def test_the_number_of_splits_is_what_the_walk_visits():
 )
 def test_what_is_too_large_is_refused_before_anything_is_allocated(make, n, limit):
     model = make(n)
-    assert_refused_at_once(lambda: HierarchyPosterior(model, max_memory=limit), n, "sparse trellis")
+    assert_refused_at_once(lambda: HierarchyPosterior(model, max_memory=limit), n, "SparseTrellis")
 
 
 def test_the_limit_is_named_in_the_units_people_use():

@@ -14,6 +14,7 @@ from palmette.models import SplitFunction, Uniform
 from palmette.passes.hierarchies import HierarchyConditions, blocks
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.passes.hierarchies.listed import ListedHierarchyPasses
+from palmette.passes.resources import Resources
 from palmette.trellis.counting import n_splits
 
 
@@ -84,7 +85,6 @@ def test_a_model_is_asked_once_for_what_is_kept(n):
     listed.count()
     listed.with_sums(mu).maximum()
     assert function.asked == n_splits(n)
-    assert "tables" not in vars(listed)
     assert function.most <= blocks.BLOCK
     table = FullHierarchyPasses(model)
     np.testing.assert_allclose(Z, table.inside(), rtol=1e-12)
@@ -106,14 +106,14 @@ def test_without_room_it_is_asked_in_every_pass_and_never_about_too_much_at_a_ti
 
 def test_what_is_kept_leaves_room_for_the_tables():
     n, function = 15, Counted()
-    few = ListedHierarchyPasses(SplitFunction(n, function), max_memory=9_000_000)
+    few = ListedHierarchyPasses(SplitFunction(n, function), resources=Resources(9_000_000))
     few.inside()
     few.maximum()
     kept = sum(values.nbytes for values in few._blocks._kept.values())
     assert 0 < kept <= 9_000_000 - few.memory_needed
     assert function.asked == 2 * n_splits(n) - kept // 8
     with pytest.raises(TrellisTooLarge, match=r"the full trellis over n = 15 leaves needs .* 9 MB are allowed"):
-        _ = few.tables
+        few.parted(np.zeros(1 << n), np.zeros(1 << n), Uniform(n))
 
 
 def test_a_divergence_between_a_compiled_model_and_a_black_box_is_known_both_ways():
@@ -123,6 +123,12 @@ def test_a_divergence_between_a_compiled_model_and_a_black_box_is_known_both_way
     assert uniform.kl(other) == pytest.approx(zero.kl(other), rel=1e-10)
     assert other.kl(uniform) == pytest.approx(other.kl(zero), rel=1e-10)
     assert abs(uniform.kl(zero)) + abs(zero.kl(uniform)) < 1e-12
+
+
+def test_a_divergence_from_a_black_box_needs_no_table_of_all_splits():
+    zero = SplitFunction(14, lambda left, right: np.zeros(len(left)))  # its table would take 19 MB
+    one, two = (HierarchyPosterior(model, max_memory=8_000_000) for model in (Uniform(14), zero))
+    assert one.kl(two) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_black_box_that_forbids_what_another_does_not_is_infinitely_far():

@@ -16,14 +16,15 @@ from palmette.models import ClusterFunction, CorrelationClusters, UniformPartiti
 from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.counted import CountedPartitionPasses
 from palmette.passes.partitions.full import FullPartitionPasses
+from palmette.passes.resources import Resources
 from palmette.trellis.counting import bell_number
 
 
-def trellis_of(model, n_clusters=None, together=(), forbid=(), **options):
+def passes_of(model, n_clusters=None, together=(), forbid=(), **resources):
     conditions = PartitionConditions(model.labels).and_also((), forbid, together, ())
     if n_clusters is None:
-        return FullPartitionPasses(model, conditions, **options)
-    return CountedPartitionPasses(model, conditions.and_also(n_clusters=n_clusters), **options)
+        return FullPartitionPasses(model, conditions, Resources(**resources))
+    return CountedPartitionPasses(model, conditions.and_also(n_clusters=n_clusters), Resources(**resources))
 
 
 # Memory.
@@ -54,7 +55,7 @@ def peak_of(answer):
 def test_what_is_too_large_is_refused_before_anything_is_allocated(make, n, limit, k):
     model = make(n)
     way_out = "PartitionTrellis of chosen clusters takes any number of leaves"
-    assert_refused_at_once(lambda: trellis_of(model, k, max_memory=limit), n, way_out)
+    assert_refused_at_once(lambda: passes_of(model, k, max_memory=limit), n, way_out)
 
 
 def test_a_posterior_says_at_once_that_it_is_too_large():
@@ -95,16 +96,16 @@ def test_all_tables_together_stay_within_the_memory_that_is_allowed(beta):
 # Threads, forks.
 
 
-def tables_of(trellis):
-    Z = trellis.inside()
+def tables_of(passes):
+    Z = passes.inside()
     return {
         "log Z": Z,
-        "log M": trellis.maximum(),
-        "by number": trellis.log_partitions_by_number(),
-        "cluster probabilities": trellis.cluster_probabilities(Z),
-        "draws": trellis.draw(Z, 500, seed=3)[0],
-        "log potentials of draws": trellis.draw(Z, 500, seed=3)[1],
-        "count": np.array(trellis.count()),
+        "log M": passes.maximum(),
+        "by number": passes.log_partitions_by_number(),
+        "cluster probabilities": passes.outside(Z),
+        "draws": passes.draw(Z, 500, seed=3)[0],
+        "log potentials of draws": passes.draw(Z, 500, seed=3)[1],
+        "count": np.array(passes.count()),
     }
 
 
@@ -114,7 +115,7 @@ def test_no_bit_of_a_table_depends_on_the_number_of_threads(beta, k, monkeypatch
     monkeypatch.setattr(schedule, "_SHORTEST", 1e3)  # many short slices, so that threads do share the work
     model = CorrelationClusters(np.round(affinities(14), 1), beta)
     given = {"together": [[2, 11]], "forbid": [[5]]}
-    one, *others = (tables_of(trellis_of(model, k, **given, threads=threads)) for threads in (1, 2, 3))
+    one, *others = (tables_of(passes_of(model, k, **given, threads=threads)) for threads in (1, 2, 3))
     for other in others:
         for name, table in one.items():
             np.testing.assert_array_equal(other[name], table, err_msg=name)

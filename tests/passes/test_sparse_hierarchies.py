@@ -108,7 +108,7 @@ def test_draws_follow_the_shares_of_the_splits(n):
     out, log_potential = np.empty((size, n - 1), np.int64), np.empty(size)
     fixed = (n, trellis.offsets, trellis.left, trellis.right, log_psi, Z, np.uint64(5), out, log_potential)
     for first in range(0, size, 1000):
-        kernels.draw_splits(*fixed, first, first + 1000)
+        kernels.draw(*fixed, first, first + 1000)
     np.testing.assert_allclose(log_potential, log_psi[out].sum(axis=1), rtol=1e-12)
     assert (np.diff(out, axis=1) > 0).all()
     for row in out[:20]:  # each is a hierarchy: every cluster but the root is a part once

@@ -16,6 +16,7 @@ import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, ImpossibleData
 from palmette.models import Dasgupta, Uniform
 from palmette.passes.hierarchies import full
+from palmette.passes.hierarchies.protocol import Normalised
 
 
 @pytest.fixture(params=["serial", pytest.param("by level", marks=pytest.mark.slow)], autouse=True)
@@ -137,7 +138,7 @@ def test_kl_matches_enumeration(kinds, n, data):
 def test_kl_between_two_temperatures_is_that_of_a_walk(n, betas):
     w = np.random.default_rng(n).random((n, n))
     one, two = (HierarchyPosterior(Dasgupta(w + w.T, beta)) for beta in betas)
-    walked = one.passes.divergence(one._inside, one.passes.outside(one._inside).mu, two.passes, two._inside)
+    walked = one.passes.divergence(one._inside, one.passes.outside(one._inside).mu, Normalised(two.passes, two._inside))
     assert one.kl(two) == pytest.approx(walked, rel=1e-8, abs=1e-12)
     assert one.condition(forbid=[[0, 1]]).kl(two) > 0.0  # another question: not between temperatures alone
 

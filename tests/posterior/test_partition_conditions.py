@@ -23,7 +23,7 @@ from partition_oracle import PartitionOracle, correlation, members, partitions_o
 
 import palmette as pal
 from palmette import ImpossibleData, Partition, PartitionPosterior, PartitionTrellis
-from palmette.models import CorrelationClusters, UniformPartitions
+from palmette.models import ClusterFunction, CorrelationClusters, UniformPartitions
 
 KINDS = ("require", "forbid", "together", "apart")
 
@@ -285,6 +285,36 @@ def test_conditions_that_no_partition_meets_are_impossible(wanted):
     assert left.count == 0
     with pytest.raises(ImpossibleData):
         left.map()
+
+
+def test_memory_is_refused_beforehand():
+    trellis = PartitionTrellis.from_clusters([[0], [1], [2], [3], [0, 1], [2, 3], [0, 1, 2, 3]], list("abcd"))
+    model = UniformPartitions(4, labels=list("abcd"))
+    with pytest.raises(pal.TrellisTooLarge, match=r"7 clusters and . remainders needs .* 100 bytes are allowed"):
+        PartitionPosterior(model, trellis=trellis, max_memory=100)
+    post = PartitionPosterior(model, trellis=trellis)
+    conditioned = post.condition(n_clusters=2)
+    assert 0 < post.memory_needed < conditioned.memory_needed < 1000
+    exact = PartitionPosterior(model, trellis=trellis, max_memory=post.memory_needed)
+    assert exact.log_partition == pytest.approx(np.log(5))
+    with pytest.raises(pal.TrellisTooLarge, match="remainders into 2 clusters needs"):
+        exact.condition(n_clusters=2)
+
+
+def test_a_model_is_asked_about_chosen_clusters_once():
+    asked = []
+    model = ClusterFunction(4, lambda clusters: asked.append(len(clusters)) or np.zeros(len(clusters)))
+    trellis = PartitionTrellis.from_clusters([[0], [1], [2], [3], [0, 1], [2, 3], [0, 1, 2, 3]], model.labels)
+    post = PartitionPosterior(model, trellis=trellis)
+    assert [row.probability for row in post.split_probabilities(range(4))] == [pytest.approx(0.2)]
+    assert sum(asked) == trellis.n_clusters
+
+
+def test_a_number_of_clusters_that_needs_too_much_memory_is_refused_at_once():
+    post = PartitionPosterior(UniformPartitions(10))
+    exact = PartitionPosterior(UniformPartitions(10), max_memory=post.memory_needed)
+    with pytest.raises(pal.TrellisTooLarge, match="n = 10 leaves"):
+        exact.condition(n_clusters=3)
 
 
 def test_two_numbers_of_clusters_are_impossible():

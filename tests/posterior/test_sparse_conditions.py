@@ -150,6 +150,12 @@ def test_memory_is_refused_beforehand():
     assert post.log_partition == pytest.approx(np.log(15))
 
 
+def test_the_memory_that_was_allowed_holds_for_every_verb(monkeypatch):
+    monkeypatch.setattr("palmette.passes.resources._default_memory", lambda: 100)
+    post = HierarchyPosterior(Uniform(4), trellis=complete(4), max_memory=10_000)
+    assert post.centroid().is_binary
+
+
 def test_an_impossible_trellis_says_so():
     model = SplitFunction(3, lambda left, right: np.where(left == 0b011, -np.inf, 0.0))
     post = HierarchyPosterior(model, trellis=SparseTrellis.from_hierarchies([Hierarchy.from_newick("((0,1),2);")]))

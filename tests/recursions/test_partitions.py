@@ -13,7 +13,7 @@ from partition_oracle import members, subsets
 
 from palmette import Partition
 from palmette.numeric import unit_draw
-from palmette.recursions.partitions import full as flat
+from palmette.recursions.partitions import full, segments
 from palmette.recursions.partitions.draws import draw_clusters, renumber
 from palmette.recursions.partitions.sparse import add_pairs
 from palmette.recursions.semirings import MAXIMUM, SUM
@@ -60,13 +60,13 @@ mask_lists = st.lists(st.integers(1, (1 << N) - 1), max_size=8, unique=True)
 
 @given(st.integers(1, 2**64 - 1))
 def test_the_highest_leaf_is_the_highest_bit(mask):
-    assert flat.highest_leaf(np.uint64(mask)) == 1 << (mask.bit_length() - 1)
+    assert full.highest_leaf(np.uint64(mask)) == 1 << (mask.bit_length() - 1)
 
 
 def test_the_highest_leaf_of_every_single_and_every_full_set():
     for leaf in range(64):
-        assert flat.highest_leaf(np.uint64(1 << leaf)) == 1 << leaf
-        assert flat.highest_leaf(np.uint64((2 << leaf) - 1)) == 1 << leaf
+        assert full.highest_leaf(np.uint64(1 << leaf)) == 1 << leaf
+        assert full.highest_leaf(np.uint64((2 << leaf) - 1)) == 1 << leaf
 
 
 # Listed sets, in log space.
@@ -76,7 +76,7 @@ def test_the_highest_leaf_of_every_single_and_every_full_set():
 @given(tables, mask_lists)
 def test_sums_and_maxima_of_listed_sets_are_those_of_their_terms(both, masks):
     E, V = both
-    for kernel, slow in ((flat.sum_sets, slow_log_sum), (flat.max_sets, max)):
+    for kernel, slow in ((full.sum_sets, slow_log_sum), (full.max_sets, max)):
         out = np.full(1 << N, 99.0)
         kernel(E, V, as_masks(masks), out)
         for mask in masks:
@@ -88,7 +88,7 @@ def test_sums_and_maxima_of_listed_sets_are_those_of_their_terms(both, masks):
 @pytest.mark.parametrize("forbidden", [0.0, 0.6])
 def test_increasing_sets_can_be_solved_in_place(forbidden):
     E, _ = random_tables(5, forbidden=forbidden)
-    for kernel, slow in ((flat.sum_sets, slow_log_sum), (flat.max_sets, max)):
+    for kernel, slow in ((full.sum_sets, slow_log_sum), (full.max_sets, max)):
         V = np.full(1 << N, np.nan)
         V[0] = 0.0
         kernel(E, V, every, V)
@@ -101,17 +101,17 @@ def test_increasing_sets_can_be_solved_in_place(forbidden):
 def test_a_maximum_is_the_very_number_it_is_made_of():
     E, V = random_tables(6, scale=1e3)
     out = np.empty(1 << N)
-    flat.max_sets(E, V, every, out)
+    full.max_sets(E, V, every, out)
     assert out[1:].tolist() == [max(terms(E, V, mask)) for mask in range(1, 1 << N)]
 
 
 def test_one_huge_term_is_the_sum_and_equal_terms_add_up():
     E, V = np.zeros(1 << N), np.zeros(1 << N)
     out = np.empty(1 << N)
-    flat.sum_sets(E, V, every, out)
+    full.sum_sets(E, V, every, out)
     np.testing.assert_allclose(out[1:], [(mask.bit_count() - 1) * math.log(2) for mask in range(1, 1 << N)], atol=1e-14)
     E[-1] = 1e300
-    flat.sum_sets(E, V, as_masks([(1 << N) - 1]), out)
+    full.sum_sets(E, V, as_masks([(1 << N) - 1]), out)
     assert out[-1] == 1e300
 
 
@@ -126,7 +126,7 @@ def test_counts_of_listed_sets_are_sums_of_whole_numbers(modulus, forbidden):
     V = rng.integers(0, modulus or 2**64 - 1, 1 << N, dtype=np.uint64)  # sums of these wrap around many times
     out = np.full(1 << N, 12345, dtype=np.uint64)
     masks = np.unique(rng.integers(1, 1 << N, 200)).astype(np.uint32)
-    flat.count_sets(E, V, np.uint64(modulus), masks, out)
+    full.count_sets(E, V, np.uint64(modulus), masks, out)
     for mask in masks.tolist():
         total = sum(int(V[mask ^ cluster]) for cluster in taken_first(mask) if E[cluster] > -np.inf)
         assert int(out[mask]) == total % (modulus or 2**64)
@@ -141,7 +141,7 @@ def test_choices_are_all_clusters_of_the_highest_leaf_by_increasing_mask(mask):
     E, V = random_tables(8, forbidden=0.2)
     clusters = np.empty(1 << (mask.bit_count() - 1), dtype=np.uint32)
     values = np.empty(len(clusters))
-    flat.choice_values(E, V, np.uint64(mask), clusters, values)
+    full.choice_values(E, V, np.uint64(mask), clusters, values)
     assert clusters.tolist() == taken_first(mask)
     assert values.tolist() == terms(E, V, mask)
 
@@ -166,7 +166,7 @@ def test_segments_are_combined_as_their_sets_are_one_by_one(semiring, middle, to
     rng = np.random.default_rng(n)
     clusters, rest = rng.random((2, 1 << n)) if semiring is SUM else rng.normal(size=(2, 1 << n))
     out = np.full(1 << n, 77.0)
-    flat.combine_segments(semiring)(clusters, rest, out, middle, 1, 1 << top)
+    segments.combine_segments(semiring)(clusters, rest, out, middle, 1, 1 << top)
     expected = [slow_segments(semiring, clusters, rest, mask, segment) for mask in range(segment, 1 << n)]
     np.testing.assert_allclose(out[segment:], expected, rtol=1e-13)
     if semiring is MAXIMUM:
@@ -179,7 +179,7 @@ def test_tops_can_be_shared_out_in_any_way(semiring):
     middle, top = 1, 4
     segment, n = 8 << middle, 8
     clusters, rest = np.random.default_rng(3).random((2, 1 << n))
-    combine = flat.combine_segments(semiring)
+    combine = segments.combine_segments(semiring)
     whole, pieces = np.full(1 << n, 77.0), np.full(1 << n, 77.0)
     combine(clusters, rest, whole, middle, 1, 1 << top)
     for first, last in [(9, 16), (1, 2), (4, 9)]:
@@ -202,7 +202,7 @@ def test_the_sets_of_one_highest_leaf_need_only_those_below_it(semiring):
     first = 8 << middle
     while first < 1 << n:
         tops = first // (8 << middle), 2 * first // (8 << middle)
-        flat.combine_segments(semiring)(clusters, V[:first], V[: 2 * first], middle, *tops)
+        segments.combine_segments(semiring)(clusters, V[:first], V[: 2 * first], middle, *tops)
         first *= 2
     np.testing.assert_allclose(V, expected, rtol=1e-13)
 
@@ -212,7 +212,7 @@ def test_segments_where_nothing_is_possible_stay_at_the_zero_of_their_semiring()
     for semiring, impossible in ((SUM, 0.0), (MAXIMUM, -np.inf)):
         out = np.full(1 << n, 77.0)
         nothing = np.full(1 << n, impossible)
-        flat.combine_segments(semiring)(nothing, nothing, out, middle, 1, 4)
+        segments.combine_segments(semiring)(nothing, nothing, out, middle, 1, 4)
         assert (out[32:] == impossible).all()
 
 
@@ -228,7 +228,7 @@ def test_the_largest_slope_is_the_largest_value_per_leaf(seed, forbidden, data):
     values = random_tables(seed, 6, scale=10.0, forbidden=forbidden)[0]
     first, last = sorted(data.draw(st.tuples(st.integers(0, 64), st.integers(0, 64))))
     expected = max((values[mask] / mask.bit_count() for mask in range(max(first, 1), last)), default=-np.inf)
-    assert flat.largest_slope(sizes_of(6), values, first, last) == expected
+    assert segments.largest_slope(sizes_of(6), values, first, last) == expected
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-50, 50), st.data())
@@ -236,7 +236,7 @@ def test_exponentials_are_taken_relative_to_the_slope(seed, slope, data):
     values = random_tables(seed, 6, scale=100.0, forbidden=0.3)[0]
     first, last = sorted(data.draw(st.tuples(st.integers(0, 64), st.integers(0, 64))))
     table = np.full(64, 77.0)
-    flat.tabulate(sizes_of(6), values, slope, first, last, table)
+    segments.tabulate(sizes_of(6), values, slope, first, last, table)
     exponents = [values[mask] - slope * mask.bit_count() for mask in range(first, last)]
     expected = [math.exp(x) if x >= -708 else 0.0 for x in exponents]
     np.testing.assert_allclose(table[first:last], expected, rtol=1e-12, atol=1e-306)
@@ -246,25 +246,27 @@ def test_exponentials_are_taken_relative_to_the_slope(seed, slope, data):
 def test_with_the_largest_slope_no_exponential_exceeds_one_and_one_reaches_it():
     values = random_tables(9, 6, scale=1e3)[0]
     values[0] = 0.0
-    slope = flat.largest_slope(sizes_of(6), values, 0, 64)
+    slope = segments.largest_slope(sizes_of(6), values, 0, 64)
     table = np.empty(64)
-    flat.tabulate(sizes_of(6), values, slope, 0, 64, table)
+    segments.tabulate(sizes_of(6), values, slope, 0, 64, table)
     assert table[0] == 1.0  # the empty set
     assert table[1:].max() == pytest.approx(1.0, rel=1e-12)
 
 
 def test_sums_that_are_too_small_to_be_trusted_are_marked_and_counted():
-    sums = np.array([1.0, flat.SMALLEST_SUM, np.nextafter(flat.SMALLEST_SUM, 0), 0.0, 1e300, 5e-324, 2.5, np.nan])
+    sums = np.array(
+        [1.0, segments.SMALLEST_SUM, np.nextafter(segments.SMALLEST_SUM, 0), 0.0, 1e300, 5e-324, 2.5, np.nan]
+    )
     Z = sums.copy()
-    n_unsafe = flat.finish_segments(sizes_of(3), 2.5, 1, 7, Z)
+    n_unsafe = segments.finish_segments(sizes_of(3), 2.5, 1, 7, Z)
     assert n_unsafe == 3
     assert np.isnan(Z).tolist() == [False, False, True, True, False, True, False, True]
     assert Z[0] == 1.0  # outside the range
     trusted = np.array([1, 4, 6])
     expected = [math.log(sums[mask]) + 2.5 * int(mask).bit_count() for mask in trusted]
     np.testing.assert_allclose(Z[trusted], expected, rtol=1e-14)
-    assert flat.finish_segments(sizes_of(3), 0.0, 7, 8, Z) == 1  # NaN is not to be trusted either
-    assert flat.finish_segments(sizes_of(3), 0.0, 4, 4, Z) == 0
+    assert segments.finish_segments(sizes_of(3), 0.0, 7, 8, Z) == 1  # NaN is not to be trusted either
+    assert segments.finish_segments(sizes_of(3), 0.0, 4, 4, Z) == 0
 
 
 # Draws.

@@ -16,6 +16,7 @@ from palmette.models.features import feature_log_psi
 from palmette.numeric import exponential, logarithm
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.resources import Resources
 from palmette.recursions.tiles import scores_by_vectors
 from palmette.simulate import ginkgo
 
@@ -62,17 +63,17 @@ def test_of_the_laws_of_showers_two_are(likelihood):
     assert not scores_by_vectors(feature_log_psi(Correlation(np.ones((3, 3)))))
 
 
-def slow_passes(trellis):
-    """log Z, log M and μ, one split at a time, with log ψ as the trellis reports it."""
-    n, full = trellis.n, trellis.root
+def slow_passes(passes):
+    """log Z, log M and μ, one split at a time, with log ψ as the passes report it."""
+    n, full = passes.n, passes.root
     Z, M = np.full(full + 1, -np.inf), np.full(full + 1, -np.inf)
     Z[1 << np.arange(n)] = M[1 << np.arange(n)] = 0.0
     mu = np.zeros(full + 1)
     lists = {}
     for P in range(1, full + 1):
         if P & (P - 1):
-            lists[P] = trellis.splits(P, np.zeros(full + 1))
-            if not trellis.allowed.size or trellis.allowed[P]:
+            lists[P] = passes.splits(P, np.zeros(full + 1))
+            if not passes.allowed.size or passes.allowed[P]:
                 left, right, log_psi = lists[P]
                 Z[P] = np.logaddexp.reduce(log_psi + Z[left] + Z[right])
                 M[P] = np.max(log_psi + M[left] + M[right])
@@ -92,12 +93,12 @@ def test_passes_by_vectors_are_those_of_a_slow_twin(n, conditioned):
     conditions = HierarchyConditions(model.labels)
     if conditioned and n > 3:
         conditions = conditions.and_also(forbid=[[0, 1], [1, 2, 3]])
-    trellis = FullHierarchyPasses(model, conditions, threads=1, progress=False)
-    Z, M, mu = slow_passes(trellis)
-    general = trellis._general
-    for found in (general.inside(), trellis.tables.solve(n)[0]):
+    passes = FullHierarchyPasses(model, conditions, Resources(threads=1, progress=False))
+    Z, M, mu = slow_passes(passes)
+    general = passes._general
+    for found in (general.inside(), passes.tables.solve(n)[0]):
         np.testing.assert_allclose(found[1:], Z[1:], rtol=1e-12, atol=1e-12)
-    for found in (general.maximum(), trellis.tables.solve(n)[1]):
+    for found in (general.maximum(), passes.tables.solve(n)[1]):
         np.testing.assert_allclose(found[1:], M[1:], rtol=1e-12, atol=1e-12)
     if Z[-1] > -np.inf:
         np.testing.assert_allclose(general.outside(general.inside()), mu, rtol=0, atol=1e-12)
@@ -105,7 +106,10 @@ def test_passes_by_vectors_are_those_of_a_slow_twin(n, conditioned):
 
 def test_threads_do_not_change_a_bit_of_it(monkeypatch):
     monkeypatch.setattr("palmette.threads._SHORTEST", 1e3)
-    one, three = (FullHierarchyPasses(jet(11, "symmetric"), threads=k, progress=False)._general for k in (1, 3))
+    one, three = (
+        FullHierarchyPasses(jet(11, "symmetric"), resources=Resources(threads=k, progress=False))._general
+        for k in (1, 3)
+    )
     Z = one.inside()
     np.testing.assert_array_equal(Z, three.inside())
     np.testing.assert_array_equal(one.maximum(), three.maximum())

@@ -15,14 +15,15 @@ from random_hierarchies import caterpillar, hierarchies
 
 import palmette as pal
 from palmette import Hierarchy, Partition, PartitionTrellis, TrellisTooLarge
-from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters
+from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, UniformPartitions
+from palmette.passes.partitions.sparse import SparsePartitionPasses
+from palmette.passes.resources import Resources
 from palmette.recursions.partitions.sparse import (
     best_path,
-    counts_by_number,
     draw,
     inside,
     maximum,
-    visits,
+    outside,
 )
 from palmette.trellis.partitions import families as family_lists
 from palmette.trellis.partitions import sparse as trellis_paths
@@ -100,8 +101,15 @@ def passes(paths, log_e):
     Z, M, reach, mu = np.empty(n_states), np.empty(n_states), np.empty(n_states), np.empty(len(log_e))
     inside(*paths, log_e, Z)
     maximum(*paths, log_e, M)
-    visits(*paths, log_e, Z, reach, mu)
+    outside(*paths, log_e, Z, reach, mu)
     return Z, M, reach, mu
+
+
+def sums_by_number(trellis, log_e, max_memory=None):
+    model = UniformPartitions(trellis.n_leaves, labels=trellis.labels)
+    passes = SparsePartitionPasses(model, trellis, resources=Resources(max_memory))
+    vars(passes)["log_psi"] = log_e
+    return passes.log_partitions_by_number()
 
 
 def drawn(trellis, log_e, size, seed=7, slices=None, paths=None):
@@ -261,7 +269,7 @@ def test_three_pairs_of_three_leaves_make_no_partition():
     assert Z[0] == M[0] == -np.inf
     assert (reach == 0).all()
     assert (mu == 0).all()
-    assert (counts_by_number(*trellis.paths, np.zeros(3), 3) == -np.inf).all()
+    assert (sums_by_number(trellis, np.zeros(3)) == -np.inf).all()
     assert len(layered(*trellis.paths, 2).choice_next) == 0
 
 
@@ -351,7 +359,7 @@ def test_sums_maxima_and_probabilities_match_enumeration(family, seed, forbidden
 def test_sums_by_number_of_clusters_match_enumeration(family, seed, forbidden):
     trellis = made(family)
     log_e = potentials(trellis, seed, forbidden)
-    found = counts_by_number(*trellis.paths, log_e, trellis.n_leaves)
+    found = sums_by_number(trellis, log_e)
     for k in range(trellis.n_leaves + 1):
         values = [log_e[list(path)].sum() for path in walk(trellis.paths) if len(path) == k]
         np.testing.assert_allclose(found[k], np.logaddexp.reduce(values, initial=-np.inf), rtol=1e-12, atol=1e-12)
@@ -508,7 +516,7 @@ def test_too_many_choices_are_refused():
 def test_tables_that_do_not_fit_are_refused():
     trellis = PartitionTrellis.from_hierarchy(balanced(2**15))
     with pytest.raises(TrellisTooLarge, match="by number of clusters"):
-        counts_by_number(*trellis.paths, np.zeros(trellis.n_clusters), trellis.n_leaves)
+        sums_by_number(trellis, np.zeros(trellis.n_clusters), max_memory=10**9)
     with pytest.raises(TrellisTooLarge, match="exactly 20,000 clusters"):
         layered(*trellis.paths, 20_000)
     deep = PartitionTrellis.from_hierarchy(caterpillar(20_000))

@@ -199,7 +199,7 @@ class CoalescentDraws(Draws):
 
     @cached_property
     def _trellis(self) -> SparseTrellis:  # type: ignore[override]
-        return SparseTrellis._observed(self._observed)
+        return SparseTrellis.from_observed(self._observed)
 
     @cached_property
     def _rows(self) -> npt.NDArray[np.integer]:  # type: ignore[override]

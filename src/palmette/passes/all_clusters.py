@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from palmette.clusters import cluster_sizes, mask_of_leaves
 from palmette.errors import TrellisTooLarge
 from palmette.passes.resources import Resources, amount
 from palmette.progress import Progress
+from palmette.threads import Workers
 
 __all__ = ["SERIAL", "AllClusters"]
 
@@ -22,18 +22,18 @@ MOST_LEAVES = 30  # masks are listed as 32-bit integers
 SERIAL = 12  # up to here one compiled call does everything: threads would cost more than they give
 
 
-class AllClusters(Resources):
+class AllClusters:
     """All 2^n clusters of n leaves, named by their masks; `beyond` says what there is for more leaves."""
 
-    def __init__(self, n: int, beyond: str, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, n: int, beyond: str, resources: Resources | None) -> None:
         self.n = n
+        self.resources = Resources() if resources is None else resources
         self._beyond = beyond
 
     def require_bytes(self, n_bytes: int) -> None:
         """Raise `TrellisTooLarge` unless `n_bytes` may be used."""
         what = f"the full trellis over n = {self.n} leaves"
-        self.require(what, n_bytes, f"Raise max_memory or take fewer leaves; beyond, {self._beyond}")
+        self.resources.require(what, n_bytes, f"Raise max_memory or take fewer leaves; beyond, {self._beyond}")
         if self.n > MOST_LEAVES:
             reason = f"at most {MOST_LEAVES} leaves are possible"
             raise TrellisTooLarge(f"{what} needs {amount(n_bytes)}; {reason}. Take fewer; beyond, {self._beyond}")
@@ -59,4 +59,8 @@ class AllClusters(Resources):
 
     def progress(self, title: str, total: float) -> Progress:
         """A progress bar that counts up to `total`."""
-        return super().progress(f"{title}, n = {self.n}", total)
+        return self.resources.progress(f"{title}, n = {self.n}", total)
+
+    def workers(self, title: str, total: float) -> Workers:
+        """Threads for one pass, with a progress bar that counts up to `total`."""
+        return self.resources.workers(f"{title}, n = {self.n}", total)

@@ -19,7 +19,8 @@ class Resources:
 
     def __init__(self, max_memory: int | None = None, threads: int | None = None, progress: bool | None = None) -> None:
         self._max_memory = _check_memory(max_memory)
-        self._threads = check_threads(threads)
+        check_threads(threads)
+        self._threads = threads
         self._progress = progress
 
     def require(self, what: str, n_bytes: int, instead: str) -> None:
@@ -37,7 +38,7 @@ class Resources:
 
     def workers(self, title: str, total: float) -> Workers:
         """Threads for one pass, with a progress bar that counts up to `total`."""
-        return Workers(self._threads, self.progress(title, total))
+        return Workers(check_threads(self._threads), self.progress(title, total))
 
     @property
     def _limit(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,27 +16,18 @@ from palmette.errors import ImpossibleData
 from palmette.models.base import Model, evidence_offset, evidence_without_structure
 from palmette.models.evaluate import require_log_potentials
 from palmette.passes.conditions import Conditions
+from palmette.passes.protocol import Passes
+from palmette.passes.resources import Resources
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
 
 __all__ = ["Posterior"]
 
 
-class _Passes(Protocol):
-    # What passes over hierarchies and over partitions have in common.
-    @property
-    def memory_needed(self) -> int: ...
-    def inside(self) -> Floats: ...
-    def maximum(self) -> Floats: ...
-    def draw(self, Z: Floats, size: int, seed: int) -> tuple[npt.NDArray[np.integer[Any]], Floats]: ...
-    def count(self) -> int: ...
-    def entropy(self, Z: Floats, mu: Floats) -> float: ...
-
-
 AnyModel = TypeVar("AnyModel", bound=Model)
 AnyTrellis = TypeVar("AnyTrellis")
 AnyConditions = TypeVar("AnyConditions", bound=Conditions)
-AnyPasses = TypeVar("AnyPasses", bound=_Passes)
+AnyPasses = TypeVar("AnyPasses", bound=Passes)
 
 
 class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrellis, AnyConditions, AnyPasses]):
@@ -46,14 +37,14 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
     """
 
     def __init__(
-        self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, options: dict[str, Any]
+        self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, resources: Resources
     ) -> None:
         super().__init__()
         self._model = model
         self._trellis = trellis
         self._conditions = conditions
-        self._options = options
-        self._make_passes()  # says at once if they are too large, or if labels do not match
+        self._resources = resources
+        self._values["passes"] = self._make_passes()  # says at once if they are too large, or if labels do not match
 
     @property
     def model(self) -> AnyModel:
@@ -173,13 +164,12 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
     # Other posteriors.
 
     def _with(self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions) -> Self:
-        # As if made anew. The passes are made when they are needed, with these conditions.
-        other = type(self)(model, trellis=trellis, **self._options)
-        other._conditions = conditions
+        other = object.__new__(type(self))
+        Posterior.__init__(other, model, trellis, conditions, self._resources)
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("_model", "_trellis", "_conditions", "_options")}
+        return {name: getattr(self, name) for name in ("_model", "_trellis", "_conditions", "_resources")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Posterior.__init__(self, *state.values())

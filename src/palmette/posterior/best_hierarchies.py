@@ -20,7 +20,7 @@ from palmette.array_types import Floats
 from palmette.passes.hierarchies import HierarchyPasses
 from palmette.posterior.tables import largest
 
-__all__ = ["LazyBest"]
+__all__ = ["BestHierarchies"]
 
 
 class _Opened:
@@ -39,7 +39,7 @@ class _Opened:
 _Asking = Generator[tuple[int, int], float, Any]
 
 
-class LazyBest:
+class BestHierarchies:
     """The hierarchies of a trellis by falling log potential, at most `limit` of them; ties: lowest left part first."""
 
     def __init__(self, passes: HierarchyPasses, M: Floats, limit: int) -> None:

@@ -16,7 +16,7 @@ from palmette.array_types import Floats
 from palmette.passes.partitions import PartitionPasses
 from palmette.posterior.tables import largest
 
-__all__ = ["BestPaths"]
+__all__ = ["BestPartitions"]
 
 
 class _Opened(NamedTuple):
@@ -27,7 +27,7 @@ class _Opened(NamedTuple):
     values: list[float]
 
 
-class BestPaths:
+class BestPartitions:
     """The partitions of a trellis by falling log potential, at most `limit` of them."""
 
     def __init__(self, passes: PartitionPasses, M: Floats, limit: int) -> None:

@@ -67,12 +67,11 @@ def from_trees(
     (0.666667, Hierarchy.from_newick('(((a,b),c),d);'))
     """
     seen = observe(trees, sample_weights(trees, weights))
+    trellis = SparseTrellis.from_observed(seen, closed=closed)
     if closed:
-        trellis = SparseTrellis._closed(seen.labels, seen.words)
         log_f = _log_frequencies(seen)  # every cluster is in some tree, so none is dropped and the numbers stay
         model = ConditionalClusters(trellis, log_f[trellis.left] + log_f[trellis.right])
     else:
-        trellis = SparseTrellis._observed(seen)
         log_psi = np.full(len(seen.weight), -np.inf)
         some = seen.weight > 0.0
         log_psi[some] = np.log(seen.weight[some] / seen.totals[seen.parent[some]])

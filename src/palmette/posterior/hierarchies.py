@@ -16,9 +16,10 @@ from palmette.models.base import require_model
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies import HierarchyConditions, HierarchyPasses, Outside, hierarchy_passes
-from palmette.passes.hierarchies.protocol import Splits
+from palmette.passes.hierarchies.protocol import Normalised, Splits, SplitShares
+from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
-from palmette.posterior.best_hierarchies import LazyBest
+from palmette.posterior.best_hierarchies import BestHierarchies
 from palmette.posterior.cache import cached
 from palmette.posterior.hierarchy_verbs import HierarchyVerbs
 from palmette.trellis import SparseTrellis
@@ -27,7 +28,7 @@ __all__ = ["HierarchyPosterior"]
 
 
 class HierarchyPosterior(
-    HierarchyVerbs, Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses]
+    Posterior[Hierarchy, HierarchyModel, SparseTrellis, HierarchyConditions, HierarchyPasses], HierarchyVerbs
 ):
     """p(H) = φ(H) / Z over all binary hierarchies H of the model's leaves, exactly.
 
@@ -55,14 +56,11 @@ class HierarchyPosterior(
         progress: bool | None = None,
     ) -> None:
         require_model(model, "hierarchies", "a model, such as palmette.models.Dasgupta(similarity)")
-        if trellis is not None and not isinstance(trellis, SparseTrellis):
-            raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
-        options = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        aligned = None if trellis is None else trellis.aligned_to(model.labels)
-        super().__init__(model, aligned, HierarchyConditions(model.labels), options)
+        resources = Resources(max_memory, threads, progress)
+        super().__init__(model, _aligned(trellis, model.labels), HierarchyConditions(model.labels), resources)
 
     def _make_passes(self) -> HierarchyPasses:
-        return hierarchy_passes(self._model, self._trellis, self._conditions, **self._options)
+        return hierarchy_passes(self._model, self._trellis, self._conditions, self._resources)
 
     # One number each.
 
@@ -166,10 +164,14 @@ class HierarchyPosterior(
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        divergence = self._tempered_kl(other)
-        if divergence is None:
-            divergence = self.passes.divergence(self._possible, self._outside, other.passes, other._possible)
-        return 0.0 if divergence < 0.0 else divergence  # rounding
+        self._require_possible()
+        found = self._tempered_kl(other)
+        return self._divergence(Normalised(other.passes, other._possible)) if found is None else max(0.0, found)
+
+    def _divergence(self, other: SplitShares) -> float:
+        # KL(self ‖ other), also from what is no posterior.
+        found = self.passes.divergence(self._possible, self._outside, other)
+        return 0.0 if found < 0.0 else found  # rounding
 
     def _tempered_kl(self, other: HierarchyPosterior) -> float | None:
         # If they differ in β alone, the other's log φ is r times this one's, and KL = log Z' − r log Z − (1 − r) H.
@@ -177,7 +179,6 @@ class HierarchyPosterior(
         ratio = self._model.beta_ratio(other._model)
         if ratio is None or self._trellis is not other._trellis or self._conditions != other._conditions:
             return None
-        self._require_possible()
         terms = (other.log_partition, -ratio * self.log_partition, -(1.0 - ratio) * self.entropy)
         error = 4 * np.finfo(float).eps * sum(map(abs, terms)) + 1e-10 * abs(1.0 - ratio)  # of an entropy
         return sum(terms) if error < 1e-9 * sum(terms) else None
@@ -191,7 +192,7 @@ class HierarchyPosterior(
 
     def on(self, trellis: SparseTrellis | None) -> HierarchyPosterior:
         """The same model under the same conditions on another trellis; None is the full one."""
-        return self._with(self._model, trellis, self._conditions)
+        return self._with(self._model, _aligned(trellis, self.labels), self._conditions)
 
     @cached
     def _occurrence(self) -> Outside:
@@ -207,10 +208,6 @@ class HierarchyPosterior(
 
     # What the common verbs need.
 
-    @property
-    def _frame(self) -> HierarchyPosterior:
-        return self
-
     def _split_shares(self, cluster: int) -> Splits | None:
         Z = self._possible
         if Z[cluster] == -np.inf:
@@ -219,7 +216,13 @@ class HierarchyPosterior(
         return left, right, np.minimum(np.exp(values - Z[cluster]), 1.0)
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(LazyBest(self.passes, self._maximum, limit))
+        return iter(BestHierarchies(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Hierarchy:
         return hierarchy_of_masks(clusters, self.labels)
+
+
+def _aligned(trellis: SparseTrellis | None, labels: tuple[str, ...]) -> SparseTrellis | None:
+    if trellis is not None and not isinstance(trellis, SparseTrellis):
+        raise TypeError(f"trellis must be a SparseTrellis or None, not {trellis!r}")
+    return None if trellis is None else trellis.aligned_to(labels)

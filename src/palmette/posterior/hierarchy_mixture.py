@@ -15,7 +15,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.masks import parents_of_masks
 from palmette.hierarchy.tree_set import binary_trees
 from palmette.models.split_function import SplitValues
-from palmette.passes.hierarchies.protocol import Splits
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Splits
 from palmette.posterior.cache import cached
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_verbs import HierarchyVerbs
@@ -42,6 +42,11 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], Hi
     """
 
     _part = HierarchyPosterior
+
+    @property
+    def passes(self) -> HierarchyPasses:
+        """Those of the heaviest part: which clusters there are is the same for all."""
+        return self._frame.passes
 
     def admits(self, hierarchy: Hierarchy) -> bool:
         """Whether a hierarchy meets the conditions."""
@@ -81,7 +86,7 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], Hi
         weights = self.weights * self._each(lambda part: float(part._outside[cluster]))
         if not weights.any():
             return None
-        left, right, _ = self._frame.passes.splits(cluster, self._frame._inside)
+        left, right, _ = self.passes.splits(cluster, self._frame._inside)
         shares = self._mean(lambda part: _shares(part, cluster, len(left)), weights / weights.sum())
         return left, right, np.minimum(shares, 1.0)
 
@@ -89,7 +94,7 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], Hi
         if self.n_leaves == 1:
             return np.zeros((len(self.parts), len(found)))
         seen = observe([hierarchy.aligned_to(self.labels) for hierarchy in found])
-        return self._split_log_probs(SparseTrellis._observed(seen), seen.splits)
+        return self._split_log_probs(SparseTrellis.from_observed(seen), seen.splits)
 
     def _row_log_probs(self, rows: npt.NDArray[Any]) -> Floats:
         if self.trellis is not None:
@@ -97,7 +102,7 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], Hi
         if len(rows) == 0 or self.n_leaves == 1:
             return np.zeros((len(self.parts), len(rows)))
         seen = observe(binary_trees(parents_of_masks(rows), self.labels))
-        return self._split_log_probs(SparseTrellis._observed(seen), seen.splits)
+        return self._split_log_probs(SparseTrellis.from_observed(seen), seen.splits)
 
     def _split_log_probs(self, trellis: SparseTrellis, splits: Ints) -> Floats:
         sums = [part.model.split_log_potentials(trellis)[splits].sum(axis=1) for part in self.parts]

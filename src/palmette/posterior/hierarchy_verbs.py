@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +14,12 @@ from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.labels import align_labels
-from palmette.passes.hierarchies.protocol import Splits
+from palmette.passes.hierarchies.protocol import HierarchyPasses, Splits
 from palmette.posterior.consensus import check_threshold, consensus
 from palmette.posterior.distribution import Distribution
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import ClusterRow, SplitRow, Table, likeliest, member_table, split_table
 from palmette.trellis.counting import n_splits
-
-if TYPE_CHECKING:
-    from palmette.posterior.hierarchies import HierarchyPosterior
 
 __all__ = ["HierarchyVerbs"]
 
@@ -35,13 +31,13 @@ class HierarchyVerbs(Distribution[Hierarchy]):
 
     @property
     @abstractmethod
-    def _frame(self) -> HierarchyPosterior:
-        """A posterior over the same clusters and splits. It says which there are; its numbers may be others."""
+    def passes(self) -> HierarchyPasses:
+        """Which clusters and splits there are, by their numbers."""
 
     @property
     @abstractmethod
     def _outside(self) -> Floats:
-        """μ, the probability that each cluster occurs, by its number in the passes of the frame."""
+        """μ, the probability that each cluster occurs, by its number in the passes."""
 
     @abstractmethod
     def _split_shares(self, cluster: int) -> Splits | None:
@@ -51,7 +47,7 @@ class HierarchyVerbs(Distribution[Hierarchy]):
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
-        return Draws(*self._sampled(size, rng), self.labels, self._frame.trellis)
+        return Draws(*self._sampled(size, rng), self.labels, self.passes.trellis)
 
     def consensus(self, threshold: float = 0.5) -> Hierarchy:
         """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
@@ -70,7 +66,7 @@ class HierarchyVerbs(Distribution[Hierarchy]):
         Its `support` are the probabilities.
         """
         mu = self._outside
-        gain = self._frame.passes.with_sums(mu)
+        gain = self.passes.with_sums(mu)
         return self.support(hierarchy_of_masks(gain.best_masks(gain.maximum()), self.labels))
 
     # Clusters.
@@ -78,25 +74,25 @@ class HierarchyVerbs(Distribution[Hierarchy]):
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
         masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
-        numbers = np.array([self._frame.passes.number(mask) for mask in masks])
+        numbers = np.array([self.passes.number(mask) for mask in masks])
         return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
-        found = self._frame.passes.number(cluster_mask(cluster, self.labels))
+        found = self.passes.number(cluster_mask(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters, but singletons and the root, that occur with at least this probability; likeliest first."""
         mu = self._outside
-        sizes = self._frame.passes.sizes
+        sizes = self.passes.sizes
         found = np.flatnonzero((mu >= min_probability) & (sizes >= 2) & (sizes < self.n_leaves))
         masks = self._masks(found)
         return member_table(lambda i: cluster_members(masks[i]), sizes[found], mu[found], self.labels)
 
     def cluster_probability_array(self) -> Floats:
         """(2^n,): the probability of every cluster, by bit mask (bit i set: leaf i belongs); a read-only view."""
-        if self._frame.trellis is not None:
+        if self.passes.trellis is not None:
             raise TypeError("cluster_probability_array is by bit mask, for the full trellis; ask cluster_probabilities")
         return self._outside
 
@@ -105,7 +101,7 @@ class HierarchyVerbs(Distribution[Hierarchy]):
 
         Likeliest first; `most` of them, or all.
         """
-        found = self._frame.passes.number(cluster_mask(cluster, self.labels))
+        found = self.passes.number(cluster_mask(cluster, self.labels))
         shares = None if found < 0 else self._split_shares(found)
         if shares is None:
             raise ValueError(f"the cluster {list(cluster)!r} cannot occur, so its splits have no probabilities")
@@ -122,14 +118,14 @@ class HierarchyVerbs(Distribution[Hierarchy]):
         That is how many steps below the root the two part, and how deep a leaf is.
         """
         below_root = self._outside.copy()
-        below_root[self._frame.passes.root] = 0.0
-        return self._frame.passes.pair_sums(below_root)
+        below_root[self.passes.root] = 0.0
+        return self.passes.pair_sums(below_root)
 
     def _shown(self, x: Hierarchy) -> Hierarchy:
         # With support, unless that would take time that nobody asked to spend.
-        trellis = self._frame.trellis
+        trellis = self.passes.trellis
         count = n_splits(self.n_leaves) if trellis is None else trellis.n_splits
         return self.support(x) if self._known("_outside") or count <= DEFAULTS.support_splits else x
 
     def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
-        return [self._frame.passes.mask_of(int(cluster)) for cluster in clusters]
+        return [self.passes.mask_of(int(cluster)) for cluster in clusters]

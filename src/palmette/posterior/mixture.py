@@ -20,7 +20,6 @@ from palmette.drawing.cards import card, html_table, named
 from palmette.errors import ImpossibleData
 from palmette.models.base import Model
 from palmette.passes.conditions import Conditions
-from palmette.passes.resources import Resources
 from palmette.posterior.base import AnyTrellis, Posterior
 from palmette.posterior.cache import cached
 from palmette.posterior.distribution import Clustering, Distribution
@@ -291,7 +290,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
     @cached
     def _keeps(self) -> bool:
         # Whether the tables of all parts fit into memory.
-        room = Resources(self._frame._options["max_memory"]).room_beside(0)
+        room = self._frame._resources.room_beside(0)
         return len(self._parts) * _TABLES * self._frame.memory_needed <= room
 
     def _leave(self, part: AnyPosterior) -> None:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
+from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
-from palmette.passes.partitions.protocol import Choices
+from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.posterior.cache import cached
 from palmette.posterior.mixture import Mixture
 from palmette.posterior.partition_verbs import PartitionVerbs
@@ -29,6 +30,11 @@ class PartitionMixture(Mixture[Partition, PartitionPosterior, PartitionTrellis],
     """
 
     _part = PartitionPosterior
+
+    @property
+    def passes(self) -> PartitionPasses:
+        """Those of the heaviest part: which clusters there are is the same for all."""
+        return self._frame.passes
 
     def condition(
         self,
@@ -53,6 +59,9 @@ class PartitionMixture(Mixture[Partition, PartitionPosterior, PartitionTrellis],
     def _split_shares(self, leaves: frozenset[int]) -> Choices:
         left, right, _ = self._frame._split_shares(leaves)
         return left, right, np.minimum(self._mean(lambda part: part._split_shares(leaves)[2]), 1.0)
+
+    def _map_of(self, model: PartitionModel) -> Partition:
+        return self._frame._map_of(model)
 
     def _log_probs(self, found: list[Partition]) -> Floats:
         return self._row_log_probs(np.array([partition.aligned_to(self.labels).membership for partition in found]))

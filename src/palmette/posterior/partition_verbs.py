@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,17 +11,15 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_leaves
 from palmette.defaults import DEFAULTS
+from palmette.models.cluster_model import PartitionModel
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.partition import Partition
-from palmette.passes.partitions.protocol import Choices
+from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
 from palmette.posterior.distribution import Distribution
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.tables import ClusterRow, JoinRow, SplitRow, Table, likeliest, member_table, split_table
-
-if TYPE_CHECKING:
-    from palmette.posterior.partitions import PartitionPosterior
 
 __all__ = ["PartitionVerbs"]
 
@@ -34,13 +31,13 @@ class PartitionVerbs(Distribution[Partition]):
 
     @property
     @abstractmethod
-    def _frame(self) -> PartitionPosterior:
-        """A posterior over the same clusters. It says which there are; its numbers may be others."""
+    def passes(self) -> PartitionPasses:
+        """Which clusters there are, by their numbers."""
 
     @property
     @abstractmethod
     def _outside(self) -> Floats:
-        """The probability of each cluster, by its number in the passes of the frame."""
+        """The probability of each cluster, by its number in the passes."""
 
     @property
     @abstractmethod
@@ -50,6 +47,10 @@ class PartitionVerbs(Distribution[Partition]):
     @abstractmethod
     def _split_shares(self, leaves: frozenset[int]) -> Choices:
         """The pairs of clusters that these leaves can be split into, and the probability that both occur."""
+
+    @abstractmethod
+    def _map_of(self, model: PartitionModel) -> Partition:
+        """The MAP of another model, on the same trellis and under the same conditions."""
 
     # Partitions.
 
@@ -65,23 +66,21 @@ class PartitionVerbs(Distribution[Partition]):
         affinities P(i ~ j) − threshold.
         """
         check_threshold(threshold)
-        affinity = self.coclustering() - threshold
-        model = CorrelationClusters(affinity, labels=self.labels)
-        return self._frame._with(model, self._frame.trellis, self._frame.conditions).map()
+        return self._map_of(CorrelationClusters(self.coclustering() - threshold, labels=self.labels))
 
     # Clusters.
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
-        found = self._frame.passes.find(cluster_leaves(cluster, self.labels))
+        found = self.passes.find(cluster_leaves(cluster, self.labels))
         return float(self._outside[found]) if found >= 0 else 0.0
 
     def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters that occur with at least this probability; likeliest first."""
-        clusters = np.flatnonzero((self._outside >= min_probability) & (self._frame.passes.sizes > 0))
-        sizes = self._frame.passes.sizes[clusters]
+        clusters = np.flatnonzero((self._outside >= min_probability) & (self.passes.sizes > 0))
+        sizes = self.passes.sizes[clusters]
         return member_table(
-            lambda i: self._frame.passes.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
+            lambda i: self.passes.members(int(clusters[i])), sizes, self._outside[clusters], self.labels
         )
 
     def cluster_probability_array(self) -> Floats:
@@ -91,7 +90,7 @@ class PartitionVerbs(Distribution[Partition]):
 
     def together_probability(self, group: Cluster) -> float:
         """The probability that all leaves of `group` are in one cluster."""
-        return self._frame.passes.together(self._together, cluster_leaves(group, self.labels))
+        return self.passes.together(self._together, cluster_leaves(group, self.labels))
 
     def together_probability_array(self) -> Floats:
         """(2^n,): the probability that a group is together, for every group by bit mask; a read-only view."""
@@ -100,7 +99,7 @@ class PartitionVerbs(Distribution[Partition]):
 
     def coclustering(self) -> Floats:
         """(n, n): the probability that i and j are in one cluster; 1 on the diagonal."""
-        return self._frame.passes.coclustering(self._together)
+        return self.passes.coclustering(self._together)
 
     def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SplitRow]:
         """The ways to split `cluster` in two, each with the probability that both parts are clusters.
@@ -114,20 +113,20 @@ class PartitionVerbs(Distribution[Partition]):
         kept = likeliest(probabilities, most)
 
         def part(i: int, side: int) -> tuple[int, ...]:  # the lowest leaf is on the left
-            return sorted(self._frame.passes.members(int(half[kept[i]])) for half in (left, right))[side]
+            return sorted(self.passes.members(int(half[kept[i]])) for half in (left, right))[side]
 
         return split_table(partial(part, side=0), partial(part, side=1), probabilities[kept], self.labels)
 
     def join_probabilities(self, cluster: Cluster) -> Table[JoinRow]:
         """What `cluster` can be joined with, each with the probability that the two together are one cluster."""
         leaves = cluster_leaves(cluster, self.labels)
-        joined = (self._frame.passes.shared(leaves) == len(leaves)) & (self._frame.passes.sizes > len(leaves))
+        joined = (self.passes.shared(leaves) == len(leaves)) & (self.passes.sizes > len(leaves))
         found = np.flatnonzero(joined & (self._outside > 0.0))
 
         def others(i: int) -> list[int]:
-            return [leaf for leaf in self._frame.passes.members(int(found[i])) if leaf not in leaves]
+            return [leaf for leaf in self.passes.members(int(found[i])) if leaf not in leaves]
 
-        sizes = self._frame.passes.sizes[found].astype(np.int64) - len(leaves)
+        sizes = self.passes.sizes[found].astype(np.int64) - len(leaves)
         return member_table(others, sizes, self._outside[found], self.labels, JoinRow)
 
     def n_clusters_probabilities(self) -> Floats:
@@ -137,8 +136,8 @@ class PartitionVerbs(Distribution[Partition]):
 
     @cached
     def _together(self) -> Floats:
-        return read_only(self._frame.passes.together_table(self._outside))
+        return read_only(self.passes.together_table(self._outside))
 
     def _require_full(self, verb: str, instead: str) -> None:
-        if self._frame.trellis is not None:
+        if self.passes.trellis is not None:
             raise TypeError(f"{verb} is by bit mask, for the full trellis; on a PartitionTrellis ask {instead}")

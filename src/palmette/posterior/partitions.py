@@ -14,8 +14,9 @@ from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
 from palmette.passes.partitions import PartitionConditions, PartitionPasses, partition_passes
 from palmette.passes.partitions.protocol import Choices
+from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
-from palmette.posterior.best_partitions import BestPaths
+from palmette.posterior.best_partitions import BestPartitions
 from palmette.posterior.cache import cached
 from palmette.posterior.partition_verbs import PartitionVerbs
 from palmette.trellis import PartitionTrellis
@@ -24,7 +25,7 @@ __all__ = ["PartitionPosterior"]
 
 
 class PartitionPosterior(
-    PartitionVerbs, Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses]
+    Posterior[Partition, PartitionModel, PartitionTrellis, PartitionConditions, PartitionPasses], PartitionVerbs
 ):
     """p(π) = Π ψ(C) / Z over the partitions π of the model's leaves, C its clusters, exactly.
 
@@ -54,11 +55,11 @@ class PartitionPosterior(
         require_model(model, "partitions", "a model, such as palmette.models.CorrelationClusters(affinity)")
         if trellis is not None and not isinstance(trellis, PartitionTrellis):
             raise TypeError(f"trellis must be a PartitionTrellis or None, not {trellis!r}")
-        options = {"max_memory": max_memory, "threads": threads, "progress": progress}
-        super().__init__(model, trellis, PartitionConditions(model.labels), options)
+        resources = Resources(max_memory, threads, progress)
+        super().__init__(model, trellis, PartitionConditions(model.labels), resources)
 
     def _make_passes(self) -> PartitionPasses:
-        return partition_passes(self._model, self._trellis, self._conditions, **self._options)
+        return partition_passes(self._model, self._trellis, self._conditions, self._resources)
 
     # One number each.
 
@@ -117,7 +118,7 @@ class PartitionPosterior(
 
     @cached
     def _outside(self) -> Floats:
-        return self.passes.cluster_probabilities(self._possible)
+        return self.passes.outside(self._possible)
 
     @cached
     def _n_clusters_probabilities(self) -> Floats:
@@ -132,9 +133,8 @@ class PartitionPosterior(
 
     # What the common verbs need.
 
-    @property
-    def _frame(self) -> PartitionPosterior:
-        return self
+    def _map_of(self, model: PartitionModel) -> Partition:
+        return self._with(model, self._trellis, self._conditions).map()
 
     def _split_shares(self, leaves: frozenset[int]) -> Choices:
         left, right, log_psi = self.passes.splits(leaves)
@@ -147,7 +147,7 @@ class PartitionPosterior(
         return left, right, probabilities
 
     def _ranked(self, limit: int) -> Iterator[tuple[float, list[int]]]:
-        return iter(BestPaths(self.passes, self._maximum, limit))
+        return iter(BestPartitions(self.passes, self._maximum, limit))
 
     def _make(self, clusters: list[int]) -> Partition:
         return self.passes.partition_of(clusters)

@@ -51,8 +51,10 @@ def smoothed(
 class SmoothedTrees:
     """A distribution over all hierarchies; `smoothed` makes it from a sample."""
 
+    trellis = None  # anything can occur
+
     def __init__(self, seen: Observed, concentration: float) -> None:
-        self._trellis = SparseTrellis._observed(seen)
+        self._trellis = SparseTrellis.from_observed(seen)
         self._counts, self._totals = seen.weight, seen.totals
         self.concentration = concentration
 
@@ -127,9 +129,9 @@ class SmoothedTrees:
             raise TypeError(f"expected what from_trees makes, a HierarchyPosterior on a sparse trellis, not {other!r}")
         if other.labels != self.labels:
             raise ValueError("the two samples have different leaves; read both files with the same labels")
-        return max(0.0, other.passes.divergence(other._possible, other._outside, self, np.zeros(0)))
+        return other._divergence(self)
 
-    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats | None = None) -> Floats:
+    def split_log_shares(self, parent: Words, left: Words, right: Words) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent."""
         t, alpha = self._trellis, self.concentration
         P, L, R = (t.find_words(words) for words in (parent, left, right))

@@ -1,4 +1,4 @@
-"""A hierarchy that `refine` changes: links, statistics of its clusters, and a walk over what a pruned part leaves.
+"""A hierarchy that changes, in `refine` and in chains: links, statistics, and a walk over what a pruned part leaves.
 
 Node v has the parent ``parent[v]`` (−1 at the root) and the children ``child[v]``; the first n nodes are the leaves,
 the others come in no order. A part is pruned by taking away its parent, whose place its sibling takes. It is regrafted

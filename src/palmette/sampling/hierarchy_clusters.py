@@ -70,7 +70,7 @@ class JudgedClusters(NamedTuple):
 def find_clusters(trees: TreeSet, n_chains: int) -> SeenClusters:
     """All clusters and splits of the draws of some chains, which are given chain after chain."""
     seen = observe(trees)
-    trellis = SparseTrellis._observed(seen)
+    trellis = SparseTrellis.from_observed(seen)
     n, n_draws = trellis.n_leaves, len(trees) // n_chains
     splits = seen.splits.reshape(n_chains, n_draws, n - 1)
     clusters = trellis.parent[splits]

@@ -1,8 +1,8 @@
-"""log ψ of all splits by asking a model, a block of clusters at a time; as much as there is room for is kept."""
+"""log ψ of all splits by asking for it, a block of clusters at a time; as much as there is room for is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from palmette._jit import specialise
 from palmette.array_types import Floats, Ints, Masks
 from palmette.models.full_tables import listed_log_psi
-from palmette.models.split_model import HierarchyModel
 from palmette.passes.all_clusters import AllClusters
 from palmette.recursions.hierarchies.listed import list_left_parts
+from palmette.trellis.counting import n_splits
 
-__all__ = ["BLOCK", "SplitBlock", "SplitBlocks"]
+__all__ = ["BLOCK", "ProbableSplits", "SplitBlock", "SplitBlocks"]
 
 BLOCK = 1 << 18  # splits that a model is asked about in one call: far less than there are, and no overhead for each
 
@@ -32,12 +32,22 @@ class SplitBlock(NamedTuple):
         return left, self.parents.astype(np.int64)[:, None] ^ left
 
 
+class ProbableSplits(NamedTuple):
+    """Splits P = L ∪ R that occur: log p(L, R | P), and p = μ(P) p(L, R | P) > 0."""
+
+    parent: Ints
+    left: Ints
+    right: Ints
+    log_share: Floats
+    p: Floats
+
+
 class SplitBlocks:
     """log ψ of the splits of any clusters, of which at most `room` bytes are kept for the next time they are wanted."""
 
-    def __init__(self, model: HierarchyModel, clusters: AllClusters, room: int) -> None:
+    def __init__(self, log_psi: Callable[[Ints, Ints], Floats], clusters: AllClusters, room: int) -> None:
         self.clusters = clusters
-        self._model = model
+        self._log_psi = log_psi
         self._room = room
         self._kept: dict[tuple[int, int], Floats] = {}
 
@@ -69,8 +79,34 @@ class SplitBlocks:
         out = block.log_psi.ravel()
         for begin in range(0, len(out), BLOCK):  # a large cluster may have more splits than a block
             some = slice(begin, begin + BLOCK)
-            out[some] = self._model.log_potentials(left[some], right[some])
+            out[some] = self._log_psi(left[some], right[some])
         return block.log_psi
+
+    def walk(self, title: str, sizes: range, wanted: Callable[[Masks], Any]) -> Iterator[SplitBlock]:
+        """The wanted clusters of one size after the other, in one thread: others would wait for who is asked."""
+        bar = self.clusters.progress(title, float(n_splits(self.clusters.n)))
+        try:
+            for k in sizes:
+                masks = self.clusters.of_size(k)
+                for block in self.over(masks[wanted(masks)]):
+                    yield block
+                    bar.advance(block.log_psi.size)
+        finally:
+            bar.close()
+
+    def downward(self, title: str, weight: Floats) -> Iterator[SplitBlock]:
+        """Every cluster of positive weight, the largest first; weights of clusters to come may change on the way."""
+        return self.walk(title, range(self.clusters.n, 1, -1), lambda masks: weight[masks] > 0.0)
+
+    def probable(self, Z: Floats, mu: Floats) -> Iterator[ProbableSplits]:
+        """All splits that occur, block by block."""
+        for block in self.downward("taking an expectation", mu):
+            left, right = block.parts()
+            parent = np.broadcast_to(block.parents.astype(np.int64)[:, None], left.shape)
+            log_share = block.log_psi + (Z[left] + Z[right] - Z[parent])
+            p = mu[parent] * np.exp(log_share)
+            some = p > 0.0
+            yield ProbableSplits(parent[some], left[some], right[some], log_share[some], p[some])
 
     def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
         """How many of these clusters come next, and what the compiled log ψ reads for them."""

@@ -63,7 +63,7 @@ class Descent:
     def _level(self, workers: Workers, k: int) -> None:
         # What parents of k leaves send down.
         levels, logs, powers, sums = self._levels, self._logs, self._powers, self._sums
-        slope = levels.tabulate(workers, self._Z, k, gather.LIFT, logs, powers)
+        slope = levels.tabulate(workers, self._Z, k, gather.OUTER_LIFT, logs, powers)
         given = (self._Z, levels.a, slope, self._mu, self._least, k)
         weights = (self._outer, self._alive, self._log_outer, self._log_alive, self._surprise)
         levels.by_segments(workers, lambda i, j: gather.weigh(*given, i, j, WITHIN, *weights))

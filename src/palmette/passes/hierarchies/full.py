@@ -6,21 +6,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.array_types import Floats, Masks, Words
+from palmette.array_types import Floats, Masks
 from palmette.models.full_tables import Potentials, separable_potentials
-from palmette.models.split_model import HierarchyModel, SplitModel
-from palmette.passes.all_clusters import SERIAL, AllClusters
+from palmette.models.split_model import HierarchyModel, MaskList, SplitModel
+from palmette.passes.all_clusters import SERIAL
+from palmette.passes.hierarchies.all_hierarchies import AllHierarchyPasses
+from palmette.passes.hierarchies.blocks import SplitBlocks
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.general import GeneralPasses
 from palmette.passes.hierarchies.parting import parted
-from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
+from palmette.passes.hierarchies.protocol import Normalised, Outside, SplitShares
 from palmette.passes.hierarchies.separable import SEGMENT_LEAVES, SeparablePasses
-from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.passes.hierarchies.tables import SplitTables, tabulate_potentials
+from palmette.passes.resources import Resources
 from palmette.recursions.hierarchies import inside, outside
 from palmette.trellis.counting import double_factorial, exact_count
 
@@ -30,62 +31,24 @@ __all__ = ["FullHierarchyPasses"]
 _NEGLIGIBLE = 1e-25
 
 
-class FullHierarchyPasses(HierarchyPasses):
-    """All hierarchies over a model's leaves that meet the conditions. A cluster is named by its mask."""
-
-    trellis = None
+class FullHierarchyPasses(AllHierarchyPasses):
+    """All hierarchies that meet the conditions, for a model that is tabulated and compiled."""
 
     def __init__(
         self,
         model: HierarchyModel,
         conditions: HierarchyConditions | None = None,
+        resources: Resources | None = None,
         *,
         potentials: Potentials | None = None,
-        **options: Any,
     ) -> None:
-        self.model = model
-        self.n = model.n_leaves
-        self._options = options
-        self.clusters = AllClusters(
-            self.n, "a SparseTrellis of chosen clusters (a sparse trellis) takes any number of leaves", **options
-        )
-        self.clusters.require_bytes(self.memory_needed)
-        self._conditions = HierarchyConditions(model.labels) if conditions is None else conditions
+        super().__init__(model, conditions, resources)
         self._potentials = potentials
-
-    @property
-    def sizes(self) -> npt.NDArray[np.uint8]:
-        """The number of leaves of each cluster."""
-        return self.clusters.sizes
-
-    @property
-    def root(self) -> int:
-        """The cluster of all leaves."""
-        return (1 << self.n) - 1
 
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
         return self.model.split_table_bytes + 45 * (1 << self.n)
-
-    def _require_tables(self, number: int) -> None:
-        # So many tables of numbers more.
-        self.clusters.require_bytes(self.memory_needed + 8 * number * (1 << self.n))
-
-    def number(self, mask: int) -> int:
-        """The name of the cluster with this bit mask: the mask."""
-        return mask
-
-    def mask_of(self, cluster: int) -> int:
-        """The bit mask of a cluster: its name."""
-        return cluster
-
-    @cached_property
-    def allowed(self) -> npt.NDArray[np.uint8]:
-        """Flags of the clusters that the conditions leave possible; empty without conditions."""
-        if not self._conditions:
-            return np.empty(0, np.uint8)
-        return self._conditions.allowed(self.sizes, self.clusters.shared).astype(np.uint8)
 
     @cached_property
     def tables(self) -> SplitTables:
@@ -146,25 +109,23 @@ class FullHierarchyPasses(HierarchyPasses):
     def _split_terms(self) -> Any:
         return self.tables.specialised(inside.split_terms)
 
-    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+    @property
+    def _blocks(self) -> SplitBlocks:
+        self._require_tables(6)
+        return SplitBlocks(self.log_psi_of, self.clusters, room=0)
+
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks."""
-        one, two = np.array(left, dtype=np.uint64), np.array(right, dtype=np.uint64)
+        one, two = np.asarray(left, dtype=np.uint64), np.asarray(right, dtype=np.uint64)
         out = np.empty(len(one))
         self.tables.specialised(inside.log_psi_of_splits)(self.tables.data, one | two, one, two, out)
         return out
-
-    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
-        """log of the probability of each split, given as bit sets, given its parent."""
-        P, L, R = (words[:, 0].astype(np.int64) for words in (parent, left, right))
-        values = self.log_psi_of(L.tolist(), R.tolist()) + Z[L] + Z[R]
-        with np.errstate(invalid="ignore"):
-            return np.where(Z[P] > -np.inf, values - Z[P], -np.inf)
 
     def with_sums(self, u: Floats) -> FullHierarchyPasses:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
         tables = np.zeros_like(u), u.copy(), np.ones(self.n + 1)  # of the types that models have, for the same kernels
         potentials = separable_potentials(*tables)
-        return FullHierarchyPasses(self.model, self._conditions, potentials=potentials, **self._options)
+        return FullHierarchyPasses(self.model, self._conditions, self.clusters.resources, potentials=potentials)
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
         """(size, n − 1) clusters of two leaves or more of exact draws, increasing; (size,) log potentials."""
@@ -191,16 +152,14 @@ class FullHierarchyPasses(HierarchyPasses):
         found = self._separable.outside(Z, least=_NEGLIGIBLE)
         return self.entropy(Z, found.mu) if found.entropy is None else found.entropy
 
-    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        if isinstance(other, SparseHierarchyPasses):
-            return self._divergence_within(other, other_Z)
-        if not isinstance(other, FullHierarchyPasses):
-            raise TypeError(f"no divergence from {other!r} is known on the full trellis; take a SparseTrellis")
-        self._require_tables(6)
-        theirs = other.tables
-        kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
-        return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other_Z), mu)
+        match other:
+            case Normalised(FullHierarchyPasses(tables=theirs), other_Z):
+                self._require_tables(6)
+                kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
+                return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other_Z), mu)
+        return super().divergence(Z, mu, other)
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
         """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
@@ -209,39 +168,7 @@ class FullHierarchyPasses(HierarchyPasses):
         kernel = outside.value_clusters(self.tables.log_psi, given.log_psi)
         return self._general.expectation(kernel, (self.tables.data, Z, given.data), mu)
 
-    def _divergence_within(self, other: SparseHierarchyPasses, other_Z: Floats) -> float:
-        # Finite only if all that can occur here is in the other's trellis; then it can be asked there.
-        here = SparseHierarchyPasses(self.model, other.trellis, self._conditions, **self._options)
-        if here.count() != self.count():
-            return np.inf
-        Z = here.inside()
-        return here.divergence(Z, here.outside(Z).mu, other, other_Z)
-
-    def pair_sums(self, values: Floats) -> Floats:
-        """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
-        edges = np.linspace(0, 1 << self.n, min(64, 1 << self.n) + 1).astype(np.int64)  # whatever the threads
-        parts = np.zeros((len(edges) - 1, self.n, self.n))
-
-        def add(first: int, last: int) -> None:
-            for i in range(first, last):
-                outside.pair_sums(values, edges[i], edges[i + 1], parts[i])
-
-        total = 64.0 * (1 << self.n)
-        with self.clusters.workers("adding up pairs", total) as workers:
-            workers.run(add, np.full(len(parts), total / len(parts)))
-        upper: Floats = parts.sum(axis=0)
-        return upper + np.triu(upper, 1).T
-
-    def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
-        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
-        # |lca| telescopes: Σ over clusters C ∋ i, j of |C| where C occurs, minus |parent of C| where it does.
-        out = self.pair_sums(self.sizes * mu - self.parent_sizes(Z, mu))
-        np.fill_diagonal(out, 1.0)
-        return out
-
-    def expected_at_parting(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
-        """(n, n): E[v(L, R)] at the split with i on one side and j on the other, 0 on the diagonal."""
+    def parted(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
+        """Numbers whose sum over the clusters that hold both i and j is E[v(L, R)] at the split that parts them."""
         self.clusters.require_bytes(self.memory_needed + values.split_table_bytes + 8 * 6 * (1 << self.n))
-        out = self.pair_sums(parted(self.tables, Z, mu, values))
-        np.fill_diagonal(out, 0.0)
-        return out
+        return parted(self.tables, Z, mu, values)

@@ -6,9 +6,8 @@ which sends probabilities down, so that all passes want the same lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -16,21 +15,20 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats, Masks
 from palmette.clusters import lowest_first
 from palmette.defaults import DEFAULTS
-from palmette.models.split_model import HierarchyModel
+from palmette.models.split_model import HierarchyModel, MaskList, SplitModel
 from palmette.models.uniform import Uniform
+from palmette.passes.hierarchies.all_hierarchies import AllHierarchyPasses
 from palmette.passes.hierarchies.blocks import BLOCK, SplitBlock, SplitBlocks
 from palmette.passes.hierarchies.draws import draw_masks
 from palmette.passes.hierarchies.full import FullHierarchyPasses
-from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
-from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
-from palmette.passes.hierarchies.tables import SplitTables
+from palmette.passes.hierarchies.protocol import Outside
 from palmette.recursions.hierarchies import listed as kernels
-from palmette.trellis.counting import double_factorial, from_remainders, moduli_for, n_splits
+from palmette.trellis.counting import double_factorial, from_remainders, moduli_for
 
 __all__ = ["ListedHierarchyPasses"]
 
 
-class ListedHierarchyPasses(FullHierarchyPasses):
+class ListedHierarchyPasses(AllHierarchyPasses):
     """All hierarchies that meet the conditions, for a model that is no more than its `log_potentials`.
 
     The table of all splits, 4·3^n bytes, is kept as far as `DEFAULTS.function_bytes` reach; what is not in it is asked
@@ -43,36 +41,14 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         return 41 * (1 << self.n) + 24 * max(BLOCK, 1 << self.n >> 1)
 
     @cached_property
-    def tables(self) -> SplitTables:
-        """The table of all splits, which only a divergence from other models needs."""
-        self.clusters.require_bytes(super().memory_needed)
-        return super().tables
-
-    @cached_property
     def _blocks(self) -> SplitBlocks:
-        room = min(DEFAULTS.function_bytes, self.clusters.room_beside(self.memory_needed))
-        return SplitBlocks(self.model, self.clusters, room)
-
-    def _over(self, title: str, sizes: range, wanted: Callable[[Masks], Any]) -> Iterator[SplitBlock]:
-        # In one thread: others would wait for the model, which is asked in Python.
-        bar = self.clusters.progress(title, float(n_splits(self.n)))
-        try:
-            for k in sizes:
-                masks = self.clusters.of_size(k)
-                for block in self._blocks.over(masks[wanted(masks)]):
-                    yield block
-                    bar.advance(block.log_psi.size)
-        finally:
-            bar.close()
+        room = min(DEFAULTS.function_bytes, self.clusters.resources.room_beside(self.memory_needed))
+        return SplitBlocks(self.model.log_potentials, self.clusters, room)
 
     def _upward(self, title: str) -> Iterator[SplitBlock]:
         # Every cluster that may occur, the smallest first.
         some = lambda masks: self.allowed[masks] != 0 if self.allowed.size else slice(None)  # noqa: E731
-        return self._over(title, range(2, self.n + 1), some)
-
-    def _downward(self, title: str, weight: Floats) -> Iterator[SplitBlock]:
-        # Every cluster of positive weight, the largest first; weights of clusters to come may change on the way.
-        return self._over(title, range(self.n, 1, -1), lambda masks: weight[masks] > 0.0)
+        return self._blocks.walk(title, range(2, self.n + 1), some)
 
     def _leaves(self) -> Floats:
         table = np.full(1 << self.n, -np.inf)
@@ -99,7 +75,7 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         mu = np.zeros(1 << self.n)
         mu[-1] = 1.0
         entropy = 0.0
-        for block in self._downward("cluster probabilities", mu):
+        for block in self._blocks.downward("cluster probabilities", mu):
             kernels.send_down(*block, Z, mu, mu)
             entropy += _entropy(block, Z, mu)
         return Outside(read_only(np.minimum(mu, 1.0, out=mu)), entropy)  # rounding may leave a sum a little above 1
@@ -108,7 +84,7 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         """ν(C) = Σ_P |P| · P(C occurs, with parent P): the expected size of the parent of C, counted as 0 without C."""
         self._require_tables(4)
         weight, nu = mu * self.sizes, np.zeros(1 << self.n)
-        for block in self._downward("sizes of parents", weight):
+        for block in self._blocks.downward("sizes of parents", weight):
             kernels.send_down(*block, Z, weight, nu)
         return nu
 
@@ -120,15 +96,16 @@ class ListedHierarchyPasses(FullHierarchyPasses):
         left, right = (part[0].astype(np.uint32) for part in block.parts())
         return left, right, block.log_psi[0] + (V[left] + V[right])
 
-    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks."""
-        return self.model.log_potentials(*lowest_first(np.array(left, dtype=np.int64), np.array(right, dtype=np.int64)))
+        one, two = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
+        return self.model.log_potentials(*lowest_first(one, two))
 
     def with_sums(self, u: Floats) -> FullHierarchyPasses:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
         # Of a model whose tables are of that kind: this one's are no measure of the memory for them.
-        same = FullHierarchyPasses(Uniform(self.n, labels=self.model.labels), self._conditions, **self._options)
-        return same.with_sums(u)
+        same = Uniform(self.n, labels=self.model.labels)
+        return FullHierarchyPasses(same, self._conditions, self.clusters.resources).with_sums(u)
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
         """(size, n − 1) clusters of two leaves or more of exact draws, increasing; (size,) log potentials."""
@@ -146,37 +123,18 @@ class ListedHierarchyPasses(FullHierarchyPasses):
 
     def entropy(self, Z: Floats, mu: Floats) -> float:
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
-        return sum(_entropy(block, Z, mu) for block in self._downward("taking an expectation", mu))
-
-    def entropy_alone(self, Z: Floats) -> float:
-        """The entropy for one who does not want μ, which comes with it."""
-        return HierarchyPasses.entropy_alone(self, Z)
+        return sum(_entropy(block, Z, mu) for block in self._blocks.downward("taking an expectation", mu))
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
         """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
-        total = 0.0
-        for block in self._downward("taking an expectation", mu):
-            left, right = block.parts()
-            parent = np.broadcast_to(block.parents.astype(np.int64)[:, None], left.shape)
-            p = mu[parent] * np.exp(block.log_psi + (Z[left] + Z[right] - Z[parent]))
-            some = p > 0.0
-            total += float(p[some] @ values.log_potentials(left[some].astype(np.int64), right[some].astype(np.int64)))
-        return total
+        found = self._blocks.probable(Z, mu)
+        return sum(float(splits.p @ values.log_potentials(splits.left, splits.right)) for splits in found)
 
-    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
-        """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        if isinstance(other, SparseHierarchyPasses):
-            return self._divergence_within(other, other_Z)
-        total = 0.0
-        for block in self._downward("taking an expectation", mu):
-            left, right = block.parts()
-            parent = np.broadcast_to(block.parents.astype(np.int64)[:, None], left.shape)
-            log_p = (block.log_psi + (Z[left] + Z[right] - Z[parent])).ravel()
-            some = np.flatnonzero(np.exp(log_p) > 0.0)
-            P, L, R = (side.ravel()[some, None].astype(np.uint64) for side in (parent, left, right))
-            log_q = other.split_log_shares(P, L, R, other_Z)
-            total += float((mu[parent.ravel()[some]] * np.exp(log_p[some])) @ (log_p[some] - log_q))
-        return total
+    def parted(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
+        """Numbers whose sum over the clusters that hold both i and j is E[v(L, R)] at the split that parts them."""
+        # By the table of all splits: models that say what pairs are expected to be are compiled.
+        tabled = FullHierarchyPasses(self.model, self._conditions, self.clusters.resources)
+        return tabled.parted(Z, mu, values)
 
 
 def _entropy(block: SplitBlock, Z: Floats, mu: Floats) -> float:

@@ -7,10 +7,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from palmette.array_types import Floats, Numbers, Words
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.models.split_model import HierarchyModel, MaskList, SplitModel
+from palmette.passes.protocol import Passes
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["HierarchyPasses", "Outside", "SplitShares", "Splits"]
+__all__ = ["HierarchyPasses", "Normalised", "Outside", "SplitShares", "Splits"]
 
 Splits = tuple[Numbers, Numbers, Floats]  #: the two parts of each split, and a value
 
@@ -27,36 +28,25 @@ class Outside(NamedTuple):
 class SplitShares(Protocol):
     """A distribution over hierarchies in which clusters split independently: all that a divergence asks of it."""
 
-    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+    @property
+    def trellis(self) -> SparseTrellis | None:
+        """What can occur is in it; None if anything can."""
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words, /) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
 
 
-class HierarchyPasses(SplitShares, Protocol):
-    """A model on a trellis: sums, maxima, probabilities and draws over the hierarchies that meet the conditions.
-
-    Clusters go by numbers, and a table has one entry for each. Z and M are tables of logarithms, as `inside` and
-    `maximum` return them, μ one of probabilities, from `outside`. All three are read-only, as answers are and as every
-    kernel is compiled for. Passes keep nothing that a posterior would have to forget: whoever asks holds the tables.
-    """
+class HierarchyPasses(Passes, Protocol):
+    """Passes over hierarchies. Z, M and μ, from `outside`, have one entry for each cluster."""
 
     model: HierarchyModel
     """What gives log ψ."""
     trellis: SparseTrellis | None
     """The chosen clusters and splits; None if all are there, so that sums are over every hierarchy."""
-    n: int
-    """The number of leaves."""
-
-    @property
-    def sizes(self) -> Numbers:
-        """The number of leaves of each cluster."""
 
     @property
     def root(self) -> int:
         """The cluster of all leaves."""
-
-    @property
-    def memory_needed(self) -> int:
-        """Bytes for log Z and the MAP; known before they are computed."""
 
     def number(self, mask: int) -> int:
         """The cluster with this bit mask, −1 if it is not there."""
@@ -64,19 +54,16 @@ class HierarchyPasses(SplitShares, Protocol):
     def mask_of(self, cluster: int) -> int:
         """The bit mask of a cluster."""
 
-    def inside(self) -> Floats:
-        """log Z of every cluster; −inf where no hierarchy is possible."""
-
-    def maximum(self) -> Floats:
-        """log M of every cluster: the largest log potential of a hierarchy over it."""
-
     def outside(self, Z: Floats) -> Outside:
         """μ, the probability that each cluster occurs, and perhaps the entropy."""
 
     def splits(self, cluster: int, V: Floats) -> Splits:
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
 
-    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+    def split_log_shares(self, parent: Words, left: Words, right: Words, Z: Floats) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
+
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
 
     def with_sums(self, u: Floats) -> HierarchyPasses:
@@ -88,18 +75,12 @@ class HierarchyPasses(SplitShares, Protocol):
         Rows are numbers of the trellis's splits or, if it is the full one, masks of the clusters of two leaves or more.
         """
 
-    def count(self) -> int:
-        """The number of hierarchies of non-zero potential, exactly."""
-
-    def entropy(self, Z: Floats, mu: Floats) -> float:
-        """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
-
     def entropy_alone(self, Z: Floats) -> float:
         """The entropy for one who does not want μ: what is too rare to matter may be passed over."""
         mu, entropy = self.outside(Z)
         return self.entropy(Z, mu) if entropy is None else entropy
 
-    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies, q being the other's; +inf where q = 0 < p."""
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
@@ -135,3 +116,19 @@ class HierarchyPasses(SplitShares, Protocol):
     def best_masks(self, M: Floats) -> list[int]:
         """The clusters of two leaves or more of the best hierarchy, given `maximum`; ties: the lowest left part."""
         return [self.mask_of(cluster) for cluster, _ in self.best_splits(M)]
+
+
+class Normalised(NamedTuple):
+    """The distribution of passes whose log Z is known."""
+
+    passes: HierarchyPasses
+    Z: Floats
+
+    @property
+    def trellis(self) -> SparseTrellis | None:
+        """What can occur is in it; None if anything can."""
+        return self.passes.trellis
+
+    def split_log_shares(self, parent: Words, left: Words, right: Words) -> Floats:
+        """log of the probability of each split, given as bit sets, given its parent; −inf where it is not there."""
+        return self.passes.split_log_shares(parent, left, right, self.Z)

@@ -1,4 +1,4 @@
-"""The passes over the full trellis for separable models: one size of P after the other, see `recursions.separable`."""
+"""The passes over the full trellis for separable models, one size of P after the other: `recursions.hierarchies`."""
 
 from __future__ import annotations
 
@@ -25,33 +25,35 @@ class SeparablePasses:
         self._solve = tables.solve
         self._levels = Levels(tables)
         self._n = tables.clusters.n
-        #: How many clusters' sums were left to logarithms in the last inside pass.
-        self.n_sought = 0
 
     def inside(self) -> Floats:
         """log Z of every cluster."""
+        return self.sums()[0]
+
+    def sums(self) -> tuple[Floats, int]:
+        """log Z of every cluster, and how many of the sums were left to logarithms."""
         Z = self._first_segment(0)
         logs, powers = np.empty(1 << self._n), np.empty(1 << self._n)
         splits = np.zeros(1 << self._n, np.uint32)
-        self.n_sought = 0
+        n_sought = 0
         with self._levels.clusters.workers("summing hierarchies", self._total_work()) as workers:
             for k in range(2, self._n + 1):
                 slope = self._levels.tabulate(workers, Z, k, segments.LIFT, logs, powers)
-                self._sum(workers, k, logs, powers, slope, splits, Z)
-        return Z
+                n_sought += self._sum(workers, k, logs, powers, slope, splits, Z)
+        return Z, n_sought
 
     def _sum(
         self, workers: Workers, k: int, logs: Floats, powers: Floats, slope: float, splits: Masks, Z: Floats
-    ) -> None:
+    ) -> int:
         tops, work = self._levels.tops(k)
         left = np.zeros(len(tops), np.int64)
         add = combine.sum_level()
         fixed = (slope, self._levels.a, self._levels.allowed, k, tops, left)
         workers.run(lambda i, j: add(logs, powers, *fixed, i, j, WITHIN, splits, Z), work)
         if left.any():
-            self.n_sought += int(left.sum())
             maxima = self._levels.maxima(workers, logs)
             workers.run(lambda i, j: seek_level(logs, maxima, *fixed, i, j, WITHIN, splits, Z), work * (left > 0))
+        return int(left.sum())
 
     def maximum(self) -> Floats:
         """log M of every cluster."""

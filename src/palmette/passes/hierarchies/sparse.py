@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints, Words
 from palmette.clusters import mask_of_leaves
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.models.split_model import HierarchyModel, MaskList, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.protocol import HierarchyPasses, Outside, SplitShares
 from palmette.passes.resources import Resources
@@ -32,16 +31,16 @@ class SparseHierarchyPasses(HierarchyPasses):
         model: HierarchyModel,
         trellis: SparseTrellis,
         conditions: HierarchyConditions | None = None,
+        resources: Resources | None = None,
         *,
         log_psi: Floats | None = None,
-        **options: Any,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis.aligned_to(model.labels)
-        self.conditions = HierarchyConditions(model.labels) if conditions is None else conditions
+        self._conditions = HierarchyConditions(model.labels) if conditions is None else conditions
         self._given = log_psi
-        self._resources = Resources(**options)
+        self._resources = Resources() if resources is None else resources
         what = f"the sparse trellis of {trellis.n_clusters:,} clusters and {trellis.n_splits:,} splits"
         self._resources.require(what, self.memory_needed, "Raise max_memory or take fewer hierarchies")
 
@@ -84,16 +83,16 @@ class SparseHierarchyPasses(HierarchyPasses):
     def log_psi(self) -> Floats:
         """(n_splits,): log ψ of every split; −inf where the conditions forbid it."""
         values = self.model.split_log_potentials(self.trellis) if self._given is None else self._given
-        if not self.conditions:
+        if not self._conditions:
             return values
-        allowed = self.conditions.allowed(self.sizes, self.shared)
+        allowed = self._conditions.allowed(self.sizes, self.shared)
         t = self.trellis
         return np.where(allowed[t.parent] & allowed[t.left] & allowed[t.right], values, -np.inf)
 
     def with_sums(self, u: Floats) -> SparseHierarchyPasses:
         """The same splits, also those that the model forbids, with log ψ(L, R) = u(L) + u(R)."""
         values = u[self.trellis.left] + u[self.trellis.right]
-        return SparseHierarchyPasses(self.model, self.trellis, self.conditions, log_psi=values)
+        return SparseHierarchyPasses(self.model, self.trellis, self._conditions, self._resources, log_psi=values)
 
     def inside(self) -> Floats:
         """(m,): log Z of every cluster; −inf where no hierarchy is possible."""
@@ -131,13 +130,13 @@ class SparseHierarchyPasses(HierarchyPasses):
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
-    def divergence(self, Z: Floats, mu: Floats, other: SplitShares, other_Z: Floats) -> float:
+    def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
         mu, share = self.probabilities(Z)
         t = self.trellis
         some = np.flatnonzero(share * mu[t.parent] > 0.0)
         P, L, R = (t.words[side[some]] for side in (t.parent, t.left, t.right))
-        theirs = other.split_log_shares(P, L, R, other_Z)
+        theirs = other.split_log_shares(P, L, R)
         return float((mu[t.parent[some]] * share[some] * (np.log(share[some]) - theirs)).sum())
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
@@ -166,7 +165,7 @@ class SparseHierarchyPasses(HierarchyPasses):
         left, right = self.trellis.left[here], self.trellis.right[here]
         return left, right, self.log_psi[here] + (V[left] + V[right])
 
-    def log_psi_of(self, left: list[int], right: list[int]) -> Floats:
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks; −inf where one is not there."""
         lower = [min(pair, key=lambda mask: mask & -mask) for pair in zip(left, right, strict=True)]
         union = as_words([one | two for one, two in zip(left, right, strict=True)], self.n)
@@ -176,7 +175,7 @@ class SparseHierarchyPasses(HierarchyPasses):
     def pair_sums(self, values: Floats) -> Floats:
         """(n, n): Σ values[C] over the clusters that hold both i and j; on the diagonal, that hold i."""
         out = self._pairs()
-        kernels.add_together(self.n, self.trellis.words, values, out)
+        kernels.add_pairs(self.n, self.trellis.words, values, out)
         return out + np.triu(out, 1).T
 
     def _pairs(self) -> Floats:
@@ -212,5 +211,5 @@ class SparseHierarchyPasses(HierarchyPasses):
         log_potentials = np.empty(size)
         fixed = (*self._splits, self.log_psi, Z, np.uint64(seed), out, log_potentials)
         with self._resources.workers(f"drawing hierarchies, n = {self.n}", float(size)) as workers:
-            workers.run(lambda i, j: kernels.draw_splits(*fixed, i, j), np.full(size, 100.0 * self.n))
+            workers.run(lambda i, j: kernels.draw(*fixed, i, j), np.full(size, 100.0 * self.n))
         return out, log_potentials

@@ -7,8 +7,6 @@ one pass for each number j of clusters. A *state* is what is left and how many c
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +17,7 @@ from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.draws import draw_memberships
 from palmette.passes.partitions.full import FullPartitionPasses
 from palmette.passes.partitions.protocol import Choices
+from palmette.passes.resources import Resources
 from palmette.trellis.counting import exact_count, stirling_numbers
 
 __all__ = ["CountedPartitionPasses"]
@@ -27,10 +26,12 @@ __all__ = ["CountedPartitionPasses"]
 class CountedPartitionPasses(FullPartitionPasses):
     """All partitions into k clusters; tables are (k, 2^(n−1)): row j for j clusters, of sets without the last leaf."""
 
-    def __init__(self, model: PartitionModel, conditions: PartitionConditions, **options: Any) -> None:
+    def __init__(
+        self, model: PartitionModel, conditions: PartitionConditions, resources: Resources | None = None
+    ) -> None:
         assert conditions.n_clusters is not None
         self.k = conditions.n_clusters
-        super().__init__(model, conditions, **options)
+        super().__init__(model, conditions, resources)
 
     @property
     def start(self) -> int:
@@ -76,7 +77,7 @@ class CountedPartitionPasses(FullPartitionPasses):
         out[self.k] = self.log_partition(self.inside())
         return out
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z_{k−1}(X ∖ C) / Z_k(X), the probability that each cluster occurs."""
         self.clusters.require_bytes(self.memory_needed + (40 << self.n))
         return self._probabilities(self._complete(Z, 1), self.log_partition(Z))

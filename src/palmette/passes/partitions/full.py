@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.draws import draw_memberships
 from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.passes.partitions.segments import SegmentPasses
+from palmette.passes.resources import Resources
 from palmette.recursions.partitions import full as kernels
 from palmette.threads import Workers
 from palmette.trellis.counting import bell_number, exact_count
@@ -42,17 +42,14 @@ class FullPartitionPasses(PartitionPasses):
         self,
         model: PartitionModel,
         conditions: PartitionConditions | None = None,
-        *,
-        log_psi: Floats | None = None,
-        **options: Any,
+        resources: Resources | None = None,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         beyond = "a PartitionTrellis of chosen clusters takes any number of leaves"
-        self.clusters = AllClusters(self.n, beyond, **options)
+        self.clusters = AllClusters(self.n, beyond, resources)
         self.clusters.require_bytes(self.memory_needed)
         self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
-        self._given = log_psi
 
     @property
     def sizes(self) -> npt.NDArray[np.uint8]:
@@ -72,8 +69,6 @@ class FullPartitionPasses(PartitionPasses):
     @cached_property
     def log_psi(self) -> Floats:
         """(2^n,): log ψ of every cluster; −inf for the empty set and where the conditions forbid it."""
-        if self._given is not None:
-            return self._given
         table = np.empty(1 << self.n)
         with self.clusters.workers("tabulating clusters", 20.0 * 2**self.n) as workers:
             self.model.tabulate_clusters(workers, table)
@@ -101,15 +96,18 @@ class FullPartitionPasses(PartitionPasses):
 
     def inside(self) -> Floats:
         """(2^n,): log Z of every set; −inf where it has no partition."""
-        Z = _nothing_left(1 << self.n)
+        return self.sums()[0]
+
+    def sums(self) -> tuple[Floats, int]:
+        """`inside`, and how many of the sums left the safe range and were done again in log space."""
+        Z, n_unsafe = _nothing_left(1 << self.n), 0
         self.segments.sum_first(Z, Z)
-        self.segments.n_unsafe = 0
         with self.clusters.workers("summing partitions", 0.5 * 3.0**self.n) as workers:
             first = self.segments.n_first
             while first < len(Z):  # sets with the same highest leaf need only sets with a lower one
-                self.segments.sum_range(workers, Z[:first], Z[: 2 * first], first)
+                n_unsafe += self.segments.sum_range(workers, Z[:first], Z[: 2 * first], first)
                 first *= 2
-        return read_only(Z)
+        return read_only(Z), n_unsafe
 
     def maximum(self) -> Floats:
         """(2^(n−1),): log M of every set without the last leaf: all that can be left."""
@@ -154,7 +152,7 @@ class FullPartitionPasses(PartitionPasses):
         """log Z of all leaves, given `inside`."""
         return float(Z[-1])
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """(2^n,): ψ(C) Z(X ∖ C) / Z(X), the probability that each cluster occurs."""
         self.clusters.require_bytes(self.memory_needed + (8 << self.n))
         return self._probabilities(Z, float(Z[-1]))

@@ -12,6 +12,7 @@ from palmette.array_types import Floats, Numbers
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
+from palmette.passes.protocol import Passes
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["Choices", "PartitionPasses"]
@@ -21,33 +22,20 @@ Choices = tuple[Numbers, Numbers, Floats]  #: clusters, what each leaves or goes
 _FITTED = 500  # leaves: for more, the least squares of `_expected_sum` take too long
 
 
-class PartitionPasses(Protocol):
-    """A model on a trellis: sums, maxima, probabilities and draws over the partitions that meet the conditions.
+class PartitionPasses(Passes, Protocol):
+    """Passes over partitions. A partition is a path of *choices* of a cluster in a *state*, which is what is left.
 
-    Clusters go by numbers. A partition is a path of *choices* of a cluster in a *state*, which is what is left. Z and M
-    are tables of logarithms over states, as `inside` and `maximum` return them, μ is one of probabilities over
-    clusters, from `cluster_probabilities`. All three are read-only, as answers are and as every kernel is compiled for.
-    Passes keep nothing that a posterior would have to forget: whoever asks holds the tables.
+    Z and M have one entry for each state, μ, from `outside`, one for each cluster.
     """
 
     model: PartitionModel
     """What gives log ψ."""
     trellis: PartitionTrellis | None
     """The chosen clusters; None if all are there, so that sums are over every partition."""
-    n: int
-    """The number of leaves."""
-
-    @property
-    def sizes(self) -> Numbers:
-        """The number of leaves of each cluster."""
 
     @property
     def log_psi(self) -> Floats:
         """log ψ of every cluster; −inf where the conditions forbid it."""
-
-    @property
-    def memory_needed(self) -> int:
-        """Bytes for log Z and the MAP; known before they are computed."""
 
     @property
     def start(self) -> int:
@@ -66,19 +54,13 @@ class PartitionPasses(Protocol):
     def shared(self, leaves: Iterable[int]) -> Numbers:
         """How many of these leaves each cluster holds."""
 
-    def inside(self) -> Floats:
-        """log Z of what is left; −inf where it has no partition."""
-
-    def maximum(self) -> Floats:
-        """log M of what is left: the largest log potential of a partition of it."""
-
     def log_partition(self, Z: Floats) -> float:
         """log Z of all leaves, given `inside`."""
 
     def log_partitions_by_number(self) -> Floats:
         """(n + 1,): log Z of all leaves for every number of clusters."""
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """μ: the probability that each cluster occurs."""
 
     def together_table(self, mu: Floats) -> Floats:
@@ -110,9 +92,6 @@ class PartitionPasses(Protocol):
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Numbers, Floats]:
         """(size, n) memberships of exact draws, numbered by first appearance; (size,) log potentials."""
-
-    def count(self) -> int:
-        """The number of partitions of non-zero potential, exactly."""
 
     def best_path(self, M: Floats) -> list[int] | None:
         """The clusters of the best partition, given `maximum`, or None; ties go to the first choice in every state."""

@@ -1,4 +1,4 @@
-"""Sums and maxima over the clusters that can be taken from every set of a range, see `recursions.flat`."""
+"""Sums and maxima for every set of a range, over the clusters that can be taken first: `recursions.partitions`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.passes.all_clusters import SERIAL, AllClusters
-from palmette.recursions.partitions import full as flat
+from palmette.recursions.hierarchies.separable.segments import MIDDLE, SEGMENT, SEGMENT_LEAVES
+from palmette.recursions.partitions import segments
+from palmette.recursions.partitions.full import max_sets, sum_sets
 from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
 from palmette.threads import Workers
 
 __all__ = ["SegmentPasses"]
-
-
-_MIDDLE = 6  # with the three low leaves: segments of 512 sets, 4 KB
-_SEGMENT_LEAVES = 3 + _MIDDLE
-_SEGMENT = 1 << _SEGMENT_LEAVES
 
 
 class SegmentPasses:
@@ -33,26 +30,25 @@ class SegmentPasses:
         self._log_psi = log_psi
         self._blocks = blocks
         self._n = clusters.n
-        #: Sets whose sum left the safe range so far and went to the kernel in log space.
-        self.n_unsafe = 0
 
     @property
     def n_first(self) -> int:
         """The sets below this one are done by one serial call, those from here on in segments."""
-        return 1 << (self._n if self._n <= SERIAL else _SEGMENT_LEAVES)
+        return 1 << (self._n if self._n <= SERIAL else SEGMENT_LEAVES)
 
     def sum_first(self, rest: Floats, out: Floats) -> None:
         """out[S] = log Σ exp(log ψ(C) + rest[S ∖ C]) for 1 ≤ S < n_first; `rest` may be `out`."""
-        flat.sum_sets(self._log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
+        sum_sets(self._log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
 
     def max_first(self, rest: Floats, out: Floats) -> None:
         """out[S] = max log ψ(C) + rest[S ∖ C] for 1 ≤ S < n_first; `rest` may be `out`."""
-        flat.max_sets(self._log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
+        max_sets(self._log_psi, rest, np.arange(1, min(self.n_first, len(out)), dtype=np.uint32), out)
 
-    def sum_range(self, workers: Workers, rest: Floats, out: Floats, first: int, least_size: int = 1) -> None:
+    def sum_range(self, workers: Workers, rest: Floats, out: Floats, first: int, least_size: int = 1) -> int:
         """out[S] = log Σ exp(log ψ(C) + rest[S ∖ C]) for n_first ≤ first ≤ S < len(out).
 
-        Sets of fewer leaves than `least_size` are known to have none.
+        Sets of fewer leaves than `least_size` are known to have none. Returns how many left the safe range and went to
+        the kernel in log space.
         """
         steepest = max(self._slope(workers, self._log_psi[: len(out)]), self._slope(workers, rest))
         slope = steepest if np.isfinite(steepest) else 0.0  # so that no exponential exceeds 1
@@ -60,7 +56,7 @@ class SegmentPasses:
         Y = self._exponentials(workers, rest, slope)
         self._combine(workers, SUM, G, Y, out, first)
         del G, Y
-        self._take_logarithms(workers, slope, rest, out, first, least_size)
+        return self._take_logarithms(workers, slope, rest, out, first, least_size)
 
     def max_range(self, workers: Workers, rest: Floats, out: Floats, first: int) -> None:
         """out[S] = max log ψ(C) + rest[S ∖ C] for n_first ≤ first ≤ S < len(out)."""
@@ -69,25 +65,25 @@ class SegmentPasses:
     def _combine(
         self, workers: Workers, semiring: Semiring, clusters: Floats, rest: Floats, out: Floats, first: int
     ) -> None:
-        combine = flat.combine_segments(semiring)
-        start, stop = first // _SEGMENT, len(out) // _SEGMENT
-        work = 0.5 * 3.0**_SEGMENT_LEAVES * np.exp2(np.bitwise_count(np.arange(start, stop)), dtype=np.float64)
-        workers.run(lambda i, j: combine(clusters, rest, out, _MIDDLE, start + i, start + j), work)
+        combine = segments.combine_segments(semiring)
+        start, stop = first // SEGMENT, len(out) // SEGMENT
+        work = 0.5 * 3.0**SEGMENT_LEAVES * np.exp2(np.bitwise_count(np.arange(start, stop)), dtype=np.float64)
+        workers.run(lambda i, j: combine(clusters, rest, out, MIDDLE, start + i, start + j), work)
 
     def _take_logarithms(
         self, workers: Workers, slope: float, rest: Floats, out: Floats, first: int, least_size: int
-    ) -> None:
+    ) -> int:
         # Sums that are too small to be trusted are done again, one by one; most of them are of no partition at all.
         sizes, sums = self._sizes[first:], out[first:]
-        if sum(_in_slices(workers, len(sums), lambda i, j: flat.finish_segments(sizes, slope, i, j, sums))) == 0:
-            return
+        if sum(_in_slices(workers, len(sums), lambda i, j: segments.finish_segments(sizes, slope, i, j, sums))) == 0:
+            return 0
         unsafe = first + np.flatnonzero(np.isnan(sums))
         impossible = self._split_a_block(unsafe) | (self._sizes[unsafe] < least_size)
         out[unsafe[impossible]] = -np.inf
         masks = unsafe[~impossible].astype(np.uint32)
         work = 2.0 * np.exp2(self._sizes[masks], dtype=np.float64)
-        workers.run(lambda i, j: flat.sum_sets(self._log_psi, rest, masks[i:j], out), work)
-        self.n_unsafe += len(masks)
+        workers.run(lambda i, j: sum_sets(self._log_psi, rest, masks[i:j], out), work)
+        return len(masks)
 
     def _split_a_block(self, sets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         # Leaves that must stay together are all left, or none of them is.
@@ -97,15 +93,15 @@ class SegmentPasses:
         return split
 
     def _slope(self, workers: Workers, values: Floats) -> float:
-        slopes = _in_slices(workers, len(values), lambda i, j: flat.largest_slope(self._sizes, values, i, j))
+        slopes = _in_slices(workers, len(values), lambda i, j: segments.largest_slope(self._sizes, values, i, j))
         return float(max(slopes))
 
     def _exponentials(self, workers: Workers, values: Floats, slope: float) -> Floats:
         out = np.empty(len(values))
-        _in_slices(workers, len(values), lambda i, j: flat.tabulate(self._sizes, values, slope, i, j, out))
+        _in_slices(workers, len(values), lambda i, j: segments.tabulate(self._sizes, values, slope, i, j, out))
         return out
 
 
 def _in_slices(workers: Workers, length: int, call: Callable[[int, int], Any]) -> list[Any]:
-    work = np.full(length // _SEGMENT, 2.0 * _SEGMENT)
-    return workers.run(lambda i, j: call(i * _SEGMENT, j * _SEGMENT), work)
+    work = np.full(length // SEGMENT, 2.0 * SEGMENT)
+    return workers.run(lambda i, j: call(i * SEGMENT, j * SEGMENT), work)

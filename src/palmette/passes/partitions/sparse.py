@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from palmette.passes.partitions.protocol import Choices, PartitionPasses
 from palmette.passes.resources import Resources
 from palmette.recursions.partitions import sparse as kernels
 from palmette.recursions.partitions.draws import renumber
-from palmette.trellis.partitions.paths import Paths, count_paths, layered
+from palmette.trellis.partitions.paths import Paths, count_paths, layered, longest_paths
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 __all__ = ["SparsePartitionPasses"]
@@ -39,15 +38,23 @@ class SparsePartitionPasses(PartitionPasses):
         model: PartitionModel,
         trellis: PartitionTrellis,
         conditions: PartitionConditions | None = None,
-        **options: Any,
+        resources: Resources | None = None,
     ) -> None:
         self.model = model
         self.n = model.n_leaves
         self.trellis = trellis
         self._conditions = PartitionConditions(model.labels) if conditions is None else conditions
-        self._resources = Resources(**options)
+        self._resources = Resources() if resources is None else resources
         self._to_trellis = align_labels(trellis.labels, model.labels)
         self._to_model = np.argsort(self._to_trellis)
+        if (k := self._conditions.n_clusters) is not None:
+            self._require(4 * (k + 1) * trellis.n_remainders)  # for finding the layers
+        self._require(self.memory_needed)
+
+    def _require(self, n_bytes: int) -> None:
+        t = self.trellis
+        what = f"the partition trellis of {t.n_clusters:,} clusters and {t.n_remainders:,} remainders"
+        self._resources.require(what + self._conditions.phrase(), n_bytes, "Raise max_memory or take fewer clusters")
 
     @cached_property
     def _paths(self) -> Paths:
@@ -62,7 +69,8 @@ class SparsePartitionPasses(PartitionPasses):
     @property
     def memory_needed(self) -> int:
         """Bytes for log Z and the MAP."""
-        return 16 * self.trellis.n_remainders + 8 * self.trellis.n_clusters
+        layers = 0 if self._paths is self.trellis.paths else sum(array.nbytes for array in self._paths)
+        return 16 * (self.end + 1) + 8 * self.trellis.n_clusters + layers
 
     @property
     def sizes(self) -> Ints:
@@ -107,12 +115,21 @@ class SparsePartitionPasses(PartitionPasses):
 
     def log_partitions_by_number(self) -> Floats:
         """(n + 1,): log Z of all leaves for every number of clusters."""
-        return kernels.counts_by_number(*self._paths, self.log_psi, self.n)
+        length = np.empty(self.end + 1, dtype=np.int64)
+        longest_paths(self._paths.offsets, self._paths.choice_next, length)
+        rows = np.concatenate(([0], np.cumsum(length + 1)))
+        what = f"sums by number of clusters over {len(length):,} remainders × up to {length[0]:,} clusters"
+        self._resources.require(what, 8 * int(rows[-1]), "Raise max_memory or give a smaller trellis")
+        table = np.empty(rows[-1])
+        kernels.inside_by_number(*self._paths, self.log_psi, rows, table)
+        out = np.full(self.n + 1, -np.inf)
+        out[: rows[1]] = table[: rows[1]]
+        return out
 
-    def cluster_probabilities(self, Z: Floats) -> Floats:
+    def outside(self, Z: Floats) -> Floats:
         """(m,): the probability that each cluster occurs."""
         reach, mu = np.empty(self.end + 1), np.empty(len(self.sizes))
-        kernels.visits(*self._paths, self.log_psi, Z, reach, mu)
+        kernels.outside(*self._paths, self.log_psi, Z, reach, mu)
         return read_only(mu)
 
     def together_table(self, mu: Floats) -> Floats:
@@ -159,8 +176,10 @@ class SparsePartitionPasses(PartitionPasses):
     def log_joint(self, clusters: list[int], Z: Floats) -> float:
         """log Σ over the partitions that have these disjoint clusters among theirs."""
         groups = [frozenset(self.members(cluster)) for cluster in clusters]
-        given = SparsePartitionPasses(self.model, self.trellis, self._conditions.and_also(require=groups))
-        return given.log_partition(given.inside())
+        allowed = self._conditions.and_also(require=groups).allowed(self.sizes, self.shared)
+        given = np.empty(self.end + 1)
+        kernels.inside(*self._paths, np.where(allowed, self.log_psi, -np.inf), given)
+        return self.log_partition(given)
 
     def best_path(self, M: Floats) -> list[int] | None:
         """The clusters of the best partition, given `maximum`, or None; ties go to the first choice in every state."""

@@ -9,6 +9,7 @@ import numpy as np
 from palmette._jit import inline, specialise
 from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import SplitModel
+from palmette.recursions.hierarchies.batch_tables import largest_of
 
 __all__ = ["potential_kernel"]
 
@@ -47,9 +48,7 @@ def _join(one, two, matrices, first, last, following, out):
 
 
 def _score_problems(theta, offsets, additive, pair_offsets, pairwise, p, k, children, first, last, out):
-    largest = 1
-    for i in range(first, last):
-        largest = max(largest, offsets[i + 1] - offsets[i])
+    largest = largest_of(offsets, offsets[-1], first, last)
     d = additive.shape[1]
     sums, pairs, one = np.empty((2 * largest, d)), np.empty((2 * largest, p)), np.empty(k)
     table = np.empty((k, 2 * largest))

@@ -19,6 +19,7 @@ from palmette.recursions.subsets import TILE, ZERO, next_subset, walking
 from palmette.recursions.tiles import tile_for
 
 __all__ = [
+    "add_weighted",
     "divergence_clusters",
     "entropy_clusters",
     "gather_clusters",
@@ -67,8 +68,8 @@ def gather_clusters(log_psi: Any) -> Any:
 
 
 @reduction
-def _add_weighted(log_p, gap, count):
-    # Σ p · gap; where p is 0 the gap may be infinite.
+def add_weighted(log_p, gap, count):
+    """Σ p · gap; where p is 0 the gap may be infinite."""
     total = 0.0
     for j in range(count):
         p = exponential(log_p[j])
@@ -92,7 +93,7 @@ def _entropy_tile(context, first, table, begin, end, log_p, state):
         L = first | table[j]
         R = P ^ L
         log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
-    return state - _add_weighted(log_p, log_p, end)
+    return state - add_weighted(log_p, log_p, end)
 
 
 def entropy_clusters(log_psi: Any) -> Any:
@@ -112,7 +113,7 @@ def _divergence_tile(context, first, table, begin, end, log_p, state):
         log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
         y = other_log_psi(other_data, P, L, R) + (other_Z[L] + other_Z[R])
         gap[j] = log_p[j] - (y - other_Z[P]) if y > -np.inf and other_Z[P] > -np.inf else np.inf
-    return state + _add_weighted(log_p, gap, end)
+    return state + add_weighted(log_p, gap, end)
 
 
 def divergence_clusters(log_psi: Any, other_log_psi: Any) -> Any:
@@ -129,7 +130,7 @@ def _value_tile(context, first, table, begin, end, log_p, state):
         R = P ^ L
         log_p[j] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
         values[j] = value(value_data, P, L, R)
-    return state + _add_weighted(log_p, values, end)
+    return state + add_weighted(log_p, values, end)
 
 
 def value_clusters(log_psi: Any, value: Any) -> Any:

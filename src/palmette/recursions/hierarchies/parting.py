@@ -1,8 +1,8 @@
-"""Expected values of splits, over ``log_psi(data, P, L, R)`` and ``value(value_data, P, L, R)``.
+"""Expected values of splits by their parts, over ``log_psi(data, P, L, R)`` and ``value(value_data, P, L, R)``.
 
-    f(P) = E[v(L, R) | P occurs]          F(C) = E[v at the split that C is a part of; C occurs]
+    F(C) = E[v at the split that C is a part of; C occurs]
 
-Both walk as the passes of `recursions.hierarchies.outside` do.
+The walk is that of `gather_clusters` in `recursions.hierarchies.outside`.
 """
 
 from __future__ import annotations
@@ -11,48 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import reduction
-from palmette.clusters import lowest_leaf
-from palmette.numeric import exponential
+from palmette.recursions.hierarchies.outside import add_weighted
 from palmette.recursions.subsets import TILE, ZERO, walking
 
-__all__ = ["gather_values", "mean_values"]
+__all__ = ["gather_values"]
 
 log_psi: Any = None  # the model's, put in by `walking`, as are the value and the walk
 value: Any = None
 walk: Any = None
-
-
-@reduction
-def _add_products(log_p, values, count):
-    total = 0.0
-    for j in range(count):
-        total += exponential(log_p[j]) * values[j]
-    return total
-
-
-def _mean_tile(context, first, table, begin, end, log_p, state):
-    data, value_data, Z, values, P = context
-    for j in range(begin, end):
-        L = first | table[j]
-        R = P ^ L
-        log_p[j - begin] = log_psi(data, P, L, R) + ((Z[L] + Z[R]) - Z[P])
-        values[j - begin] = value(value_data, P, L, R)
-    return state + _add_products(log_p, values, end - begin)
-
-
-def _mean_values(data, value_data, Z, masks, out):
-    table = np.empty(TILE, np.uint64)
-    tile, values = np.empty(TILE), np.empty(TILE)
-    for i in range(masks.size):
-        P = np.uint64(masks[i])
-        lowest = lowest_leaf(P)
-        out[P] = walk((data, value_data, Z, values, P), lowest, P ^ lowest, 0, 1, table, tile, 0.0)
-
-
-def mean_values(log_psi: Any, value: Any) -> Any:
-    """The kernel (data, value_data, Z, masks, out), for the listed P: out[P] = Σ v ψ(L, R) Z(L) Z(R) / Z(P)."""
-    return walking(_mean_values, _mean_tile, log_psi=log_psi, value=value)
 
 
 def _gather_tile(context, first, table, begin, end, log_p, state):
@@ -62,7 +28,7 @@ def _gather_tile(context, first, table, begin, end, log_p, state):
         P = C | R
         log_p[j - begin] = log_psi(data, P, C, R) + ((Z[C] + Z[R]) + log_weight[P])
         values[j - begin] = value(value_data, P, C, R)
-    return state + _add_products(log_p, values, end - begin)
+    return state + add_weighted(log_p, values, end - begin)
 
 
 def _gather_values(data, value_data, Z, log_weight, masks, out):

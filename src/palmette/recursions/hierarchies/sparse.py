@@ -16,7 +16,7 @@ from palmette._jit import kernel
 from palmette.clusters import member_list
 from palmette.numeric import exponential, unit_draw
 
-__all__ = ["add_separated", "add_together", "draw_splits", "inside", "maximum", "outside"]
+__all__ = ["add_pairs", "add_separated", "draw", "inside", "maximum", "outside"]
 
 
 @kernel
@@ -77,7 +77,7 @@ def outside(n, offsets, left, right, log_psi, Z, mu, share):
 
 
 @kernel
-def draw_splits(n, offsets, left, right, log_psi, Z, seed, out, log_potential, first, last):
+def draw(n, offsets, left, right, log_psi, Z, seed, out, log_potential, first, last):
     """Draws first ≤ d < last: out[d] = its n − 1 splits, increasing, and log_potential[d].
 
     At cluster p draw d uses a number that depends on (seed, d, p) only: a draw is the same whatever else is drawn.
@@ -123,7 +123,7 @@ def add_separated(n, words, left, right, values, out):
 
 
 @kernel
-def add_together(n, words, values, out):
+def add_pairs(n, words, values, out):
     """out[i, j] += values[c] for every cluster c and every pair i ≤ j of its leaves."""
     members = np.empty(n, np.int64)
     for c in range(values.size):

@@ -17,10 +17,12 @@ __all__ = ["draw_clusters", "renumber"]
 
 
 @kernel
-def draw_clusters(E, rest, totals, seed, sets, starts, draws, number, chosen, memberships, log_potential, first, last):
+def draw_clusters(
+    log_psi, rest, totals, seed, sets, starts, draws, number, chosen, memberships, log_potential, first, last
+):
     """For groups first ≤ g < last: draws[starts[g]:starts[g+1]] have sets[g] left; each takes its next cluster.
 
-    chosen[i] = C with probability exp(E(C) + rest(S ∖ C) − totals[g]); its leaves are given `number` in `memberships`.
+    chosen[i] = C with probability exp(log ψ(C) + rest(S ∖ C) − totals[g]); in `memberships` its leaves get `number`.
     """
     for g in range(first, last):
         S = np.uint64(sets[g])
@@ -37,7 +39,7 @@ def draw_clusters(E, rest, totals, seed, sets, starts, draws, number, chosen, me
         sub = ZERO
         while served < order.size:
             C = highest | sub
-            p = exponential(E[C] + (rest[S ^ C] - totals[g]))
+            p = exponential(log_psi[C] + (rest[S ^ C] - totals[g]))
             if p > 0.0:
                 cumulative += p
                 last_possible = C
@@ -51,7 +53,7 @@ def draw_clusters(E, rest, totals, seed, sets, starts, draws, number, chosen, me
         for i in range(served, order.size):
             chosen[begin + order[i]] = last_possible
         for i in range(begin, end):
-            log_potential[draws[i]] += E[chosen[i]]
+            log_potential[draws[i]] += log_psi[chosen[i]]
             for leaf in range(memberships.shape[1]):
                 if (np.uint64(chosen[i]) >> np.uint64(leaf)) & np.uint64(1):
                     memberships[draws[i], leaf] = number

@@ -1,22 +1,9 @@
-"""Passes over the sets that are left to partition. With log ψ in the table E and Z(∅) = 1,
+"""Passes over the sets that are left to partition, in log space. With Z(∅) = 1,
 
     Z(S) = Σ ψ(C) Z(S ∖ C)      over the clusters C ⊆ S that hold the highest leaf of S,
 
 and M(S) the same with the largest instead of the sum. The highest leaf of S is in exactly one cluster of any partition
 of S, so each partition is counted once; any other rule for the leaf would do.
-
-`sum_sets` and `max_sets` do listed sets in log space. `combine_segments` does many at once, in linear space with
-G(C) = exp(E(C) − α|C|) and Y(S) = exp(log Z(S) − α|S|):
-
-    Y(S) = Σ G(C) Y(S ∖ C),
-
-one multiply-add per term (the reference α|S| is linear in the size, so it cancels). For the maximum the tables are E
-and log M themselves, and a term costs one addition and one comparison: the same walk in another semiring.
-
-The walk. A mask is (top, middle, low): the three lowest leaves, then `middle` leaves, then the rest. For one pair of
-disjoint tops A and B everything needed lies in two short segments, which stay in the first-level cache while all their
-middle parts are combined; the eight low parts are unrolled, 27 products. A top that is not empty holds the highest
-leaf, so the sets of one top need only those of smaller tops.
 """
 
 from __future__ import annotations
@@ -25,34 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import inline, kernel, specialise, specialise_inline
-from palmette.numeric import accumulate, exponential, largest, logarithm
-from palmette.recursions.semirings import Semiring
+from palmette._jit import inline, kernel
+from palmette.numeric import accumulate, largest
 from palmette.recursions.subsets import TILE, ZERO, next_subset, walking
 
-__all__ = [
-    "SMALLEST_SUM",
-    "choice_values",
-    "combine_segments",
-    "count_sets",
-    "finish_segments",
-    "highest_leaf",
-    "largest_slope",
-    "max_sets",
-    "sum_sets",
-    "tabulate",
-]
+__all__ = ["choice_values", "count_sets", "highest_leaf", "max_sets", "sum_sets"]
 
-# Each product that underflows loses less than 2^-1022; 2^30 of them are nothing beside a sum this large.
-SMALLEST_SUM = 1e-280
-
-_U1, _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(i) for i in range(1, 9))
+_U1, _U2, _U4, _U8 = (np.uint64(i) for i in (1, 2, 4, 8))
 
 walk: Any = None  # put in by `walking`
-add: Any = None  # a semiring's, put in by `specialise`
-multiply: Any = None
-zero: Any = None
-combine: Any = None
 
 
 @inline
@@ -69,11 +37,11 @@ def highest_leaf(mask):
 
 @inline
 def _fill(context, first, table, end, tile):
-    # E(C) + V(S ∖ C) for the clusters C = first ∪ table[j].
-    E, V, S = context
+    # log ψ(C) + V(S ∖ C) for the clusters C = first ∪ table[j].
+    log_psi, V, S = context
     for j in range(end):
         C = first | table[j]
-        tile[j] = E[C] + V[S ^ C]
+        tile[j] = log_psi[C] + V[S ^ C]
 
 
 def _add_tile(context, first, table, begin, end, tile, state):
@@ -81,12 +49,12 @@ def _add_tile(context, first, table, begin, end, tile, state):
     return accumulate(tile, end, largest(tile, end), state[0], state[1])
 
 
-def _sum_sets(E, V, masks, out):
+def _sum_sets(log_psi, V, masks, out):
     subsets, values = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         S = np.uint64(masks[i])
         highest = highest_leaf(S)
-        reference, total = walk((E, V, S), highest, S ^ highest, 0, 0, subsets, values, (-np.inf, 0.0))
+        reference, total = walk((log_psi, V, S), highest, S ^ highest, 0, 0, subsets, values, (-np.inf, 0.0))
         out[S] = reference + np.log(total) if total > 0.0 else reference
 
 
@@ -95,22 +63,22 @@ def _best_tile(context, first, table, begin, end, tile, state):
     return max(state, largest(tile, end))
 
 
-def _max_sets(E, V, masks, out):
+def _max_sets(log_psi, V, masks, out):
     subsets, values = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         S = np.uint64(masks[i])
         highest = highest_leaf(S)
-        out[S] = walk((E, V, S), highest, S ^ highest, 0, 0, subsets, values, -np.inf)
+        out[S] = walk((log_psi, V, S), highest, S ^ highest, 0, 0, subsets, values, -np.inf)
 
 
-# (E, V, masks, out): out[S] = log Σ exp(E[C] + V[S ∖ C]), or the maximum, for the listed sets; V may be `out` if the
-# masks increase.
+# (log_psi, V, masks, out): out[S] = log Σ exp(log_psi[C] + V[S ∖ C]), or the maximum, for the listed sets; V may be
+# `out` if the masks increase.
 sum_sets = walking(_sum_sets, _add_tile)
 max_sets = walking(_max_sets, _best_tile)
 
 
 @kernel
-def count_sets(E, V, modulus, masks, out):
+def count_sets(log_psi, V, modulus, masks, out):
     """out[S] = Σ V[S ∖ C] over the possible clusters C, modulo `modulus` (0: modulo 2^64), in unsigned integers."""
     for i in range(masks.size):
         S = np.uint64(masks[i])
@@ -119,7 +87,7 @@ def count_sets(E, V, modulus, masks, out):
         total = ZERO
         sub = ZERO
         while True:
-            if E[highest | sub] > -np.inf:
+            if log_psi[highest | sub] > -np.inf:
                 total += V[others ^ sub]
                 if modulus > ZERO and total >= modulus:
                     total -= modulus
@@ -130,119 +98,13 @@ def count_sets(E, V, modulus, masks, out):
 
 
 @kernel
-def choice_values(E, V, S, clusters, values):
-    """All clusters C that may be taken from S first, by increasing mask, and E[C] + V[S ∖ C]."""
+def choice_values(log_psi, V, S, clusters, values):
+    """All clusters C that may be taken from S first, by increasing mask, and log_psi[C] + V[S ∖ C]."""
     highest = highest_leaf(S)
     others = S ^ highest
     sub = ZERO
     for i in range(clusters.size):
         C = highest | sub
         clusters[i] = C
-        values[i] = E[C] + V[S ^ C]
+        values[i] = log_psi[C] + V[S ^ C]
         sub = next_subset(sub, others)
-
-
-def _combine(A, B, F, n_middles):
-    for i in range(n_middles):
-        h = np.uint64(i)
-        o = h * _U8
-        f0, f1, f2, f3 = F[o], F[o + _U1], F[o + _U2], F[o + _U3]
-        f4, f5, f6, f7 = F[o + _U4], F[o + _U5], F[o + _U6], F[o + _U7]
-        s = ZERO
-        while True:
-            a = s * _U8
-            b = (h ^ s) * _U8
-            a0, a1, a2, a3 = A[a], A[a + _U1], A[a + _U2], A[a + _U3]
-            a4, a5, a6, a7 = A[a + _U4], A[a + _U5], A[a + _U6], A[a + _U7]
-            b0, b1, b2, b3 = B[b], B[b + _U1], B[b + _U2], B[b + _U3]
-            b4, b5, b6, b7 = B[b + _U4], B[b + _U5], B[b + _U6], B[b + _U7]
-            # Sums of four and eight products are added to the running ones in one step, since each waits for the last.
-            x3 = add(multiply(a1, b2), multiply(a2, b1))
-            x5 = add(multiply(a1, b4), multiply(a4, b1))
-            x6 = add(multiply(a2, b4), multiply(a4, b2))
-            x7 = add(add(add(multiply(a0, b7), multiply(a1, b6)), multiply(a2, b5)), multiply(a3, b4))
-            y7 = add(add(add(multiply(a4, b3), multiply(a5, b2)), multiply(a6, b1)), multiply(a7, b0))
-            x3 = add(add(x3, multiply(a0, b3)), multiply(a3, b0))
-            x5 = add(add(x5, multiply(a0, b5)), multiply(a5, b0))
-            x6 = add(add(x6, multiply(a0, b6)), multiply(a6, b0))
-            f0 = add(f0, multiply(a0, b0))
-            f1 = add(add(f1, multiply(a0, b1)), multiply(a1, b0))
-            f2 = add(add(f2, multiply(a0, b2)), multiply(a2, b0))
-            f4 = add(add(f4, multiply(a0, b4)), multiply(a4, b0))
-            f3 = add(f3, x3)
-            f5 = add(f5, x5)
-            f6 = add(f6, x6)
-            f7 = add(f7, add(x7, y7))
-            if s == h:
-                break
-            s = next_subset(s, h)
-        F[o], F[o + _U1], F[o + _U2], F[o + _U3] = f0, f1, f2, f3
-        F[o + _U4], F[o + _U5], F[o + _U6], F[o + _U7] = f4, f5, f6, f7
-
-
-def _combine_segments(clusters, rest, out, middle, first, last):
-    segment = np.uint64(8 << middle)
-    for T in range(np.uint64(first), np.uint64(last)):
-        F = out[T * segment : (T + _U1) * segment]
-        for i in range(F.size):
-            F[i] = zero()
-        highest = highest_leaf(T)
-        others = T ^ highest
-        s = ZERO
-        while True:
-            A = highest | s
-            B = T ^ A
-            combine(
-                clusters[A * segment : (A + _U1) * segment], rest[B * segment : (B + _U1) * segment], F, 1 << middle
-            )
-            if s == others:
-                break
-            s = next_subset(s, others)
-
-
-def combine_segments(semiring: Semiring) -> Any:
-    """The kernel (clusters, rest, out, middle, first, last): out[S] = ⊕ clusters[C] ⊗ rest[S ∖ C].
-
-    For all sets S with a top first ≤ T < last, of which none is empty.
-    """
-    functions = {"add": semiring.add, "multiply": semiring.multiply}
-    return specialise(_combine_segments, zero=semiring.zero, combine=specialise_inline(_combine, **functions))
-
-
-# The next three loop from 0 over slices: an index that might be negative would keep LLVM from vectorising.
-
-
-@kernel
-def largest_slope(sizes, values, first, last):
-    """max values(S) / |S| over the sets first ≤ S < last: the α for which no exponential in `tabulate` exceeds 1."""
-    sizes, values = sizes[first:last], values[first:last]
-    best = -np.inf
-    for i in range(sizes.size):
-        x = values[i] / sizes[i] if sizes[i] > 0 else -np.inf
-        best = x if x > best else best
-    return best
-
-
-@kernel
-def tabulate(sizes, values, slope, first, last, table):
-    """table[S] = exp(values[S] − slope·|S|) for first ≤ S < last."""
-    sizes, values, table = sizes[first:last], values[first:last], table[first:last]
-    for i in range(sizes.size):
-        table[i] = exponential(values[i] - slope * sizes[i])
-
-
-@kernel
-def finish_segments(sizes, slope, first, last, Z):
-    """Put log F + slope·|S| in the place of F for first ≤ S < last; NaN where F is too small to be trusted.
-
-    Returns how often that was.
-    """
-    sizes, Z = sizes[first:last], Z[first:last]
-    n_unsafe = 0
-    for i in range(Z.size):
-        if Z[i] >= SMALLEST_SUM:
-            Z[i] = logarithm(Z[i]) + slope * sizes[i]
-        else:
-            Z[i] = np.nan
-            n_unsafe += 1
-    return n_unsafe

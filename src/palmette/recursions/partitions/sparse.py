@@ -3,7 +3,7 @@
     Z(s) = Σ ψ(C) Z(s∖C)        M(s) = max ψ(C) M(s∖C)        nothing remains: 1
 
 State s offers the choices offsets[s] ≤ i < offsets[s + 1]: take cluster[i], go on at following[i] > s. State 0 is the
-start, the last one the end; log_e[c] = log ψ of cluster c. Tables hold logarithms, −inf where nothing is possible.
+start, the last one the end. Tables hold logarithms, −inf where nothing is possible.
 """
 
 from __future__ import annotations
@@ -13,60 +13,55 @@ import math
 import numpy as np
 
 from palmette._jit import kernel
-from palmette.array_types import Floats, Ints
-from palmette.errors import TrellisTooLarge
 from palmette.numeric import exponential, unit_draw
-from palmette.trellis.partitions.paths import longest_paths
 
 __all__ = [
     "add_pairs",
     "best_path",
-    "counts_by_number",
     "draw",
     "inside",
     "inside_by_number",
     "maximum",
-    "visits",
+    "outside",
 ]
 
 
-_LARGEST_TABLE = 10**8  # numbers: 800 MB
 _LOWEST = -1.7e308  # a finite number to subtract where nothing is possible: −inf − (−inf) would be NaN
 
 
 @kernel
-def inside(offsets, cluster, following, log_e, Z):
-    """Z[s] = log Σ exp(log_e[c] + Z[next]) over the choices of s; 0 at the end."""
+def inside(offsets, cluster, following, log_psi, Z):
+    """Z[s] = log Σ exp(log_psi[c] + Z[next]) over the choices of s; 0 at the end."""
     end = offsets.size - 2
     Z[end] = 0.0
     for k in range(end):
         s = end - 1 - k
         top = -np.inf
         for i in range(offsets[s], offsets[s + 1]):
-            top = max(top, log_e[cluster[i]] + Z[following[i]])
+            top = max(top, log_psi[cluster[i]] + Z[following[i]])
         Z[s] = top
         if top > -np.inf:
             total = 0.0
             for i in range(offsets[s], offsets[s + 1]):
-                total += exponential(log_e[cluster[i]] + Z[following[i]] - top)
+                total += exponential(log_psi[cluster[i]] + Z[following[i]] - top)
             Z[s] = top + math.log(total)
 
 
 @kernel
-def maximum(offsets, cluster, following, log_e, M):
-    """M[s] = max (log_e[c] + M[next]) over the choices of s; 0 at the end."""
+def maximum(offsets, cluster, following, log_psi, M):
+    """M[s] = max (log_psi[c] + M[next]) over the choices of s; 0 at the end."""
     end = offsets.size - 2
     M[end] = 0.0
     for k in range(end):
         s = end - 1 - k
         top = -np.inf
         for i in range(offsets[s], offsets[s + 1]):
-            top = max(top, log_e[cluster[i]] + M[following[i]])
+            top = max(top, log_psi[cluster[i]] + M[following[i]])
         M[s] = top
 
 
 @kernel
-def best_path(offsets, cluster, following, log_e, M, path):
+def best_path(offsets, cluster, following, log_psi, M, path):
     """How many clusters the best path takes; path[:this] holds them in order. The first of equal choices wins.
 
     M[0] must not be −inf; a path has at most as many clusters as there are leaves.
@@ -75,7 +70,7 @@ def best_path(offsets, cluster, following, log_e, M, path):
     while s < offsets.size - 2:
         best, top = offsets[s], -np.inf
         for i in range(offsets[s], offsets[s + 1]):
-            x = log_e[cluster[i]] + M[following[i]]
+            x = log_psi[cluster[i]] + M[following[i]]
             if x > top:
                 best, top = i, x
         path[taken] = cluster[best]
@@ -85,7 +80,7 @@ def best_path(offsets, cluster, following, log_e, M, path):
 
 
 @kernel
-def visits(offsets, cluster, following, log_e, Z, reach, mu):
+def outside(offsets, cluster, following, log_psi, Z, reach, mu):
     """reach[s], mu[c]: the probabilities that a path comes by state s, and that it takes cluster c. All in [0, 1].
 
     What is offered at a state is normalised once more, so that rounding in Z does not add up along a path.
@@ -100,10 +95,10 @@ def visits(offsets, cluster, following, log_e, Z, reach, mu):
             continue
         total = 0.0
         for i in range(offsets[s], offsets[s + 1]):
-            total += exponential(log_e[cluster[i]] + Z[following[i]] - Z[s])
+            total += exponential(log_psi[cluster[i]] + Z[following[i]] - Z[s])
         share = min(reach[s], 1.0) / total
         for i in range(offsets[s], offsets[s + 1]):
-            p = share * exponential(log_e[cluster[i]] + Z[following[i]] - Z[s])
+            p = share * exponential(log_psi[cluster[i]] + Z[following[i]] - Z[s])
             reach[following[i]] += p
             mu[cluster[i]] += p
     for s in range(reach.size):
@@ -113,7 +108,7 @@ def visits(offsets, cluster, following, log_e, Z, reach, mu):
 
 
 @kernel
-def draw(offsets, cluster, following, log_e, Z, seed, bounds, members, membership, log_potential, first, last):
+def draw(offsets, cluster, following, log_psi, Z, seed, bounds, members, membership, log_potential, first, last):
     """Draws first ≤ d < last: membership[d, leaf] = the place in the path of its cluster, and log_potential[d].
 
     The leaves of cluster c are members[bounds[c, 0] : bounds[c, 1]]. At state s draw d uses a number that depends on
@@ -125,7 +120,7 @@ def draw(offsets, cluster, following, log_e, Z, seed, bounds, members, membershi
             u = unit_draw(seed, d, s)
             chosen = -1  # the last possible choice, if rounding leaves the sum a little below u
             for i in range(offsets[s], offsets[s + 1]):
-                p = exponential(log_e[cluster[i]] + Z[following[i]] - Z[s])
+                p = exponential(log_psi[cluster[i]] + Z[following[i]] - Z[s])
                 if p > 0.0:
                     chosen = i
                     u -= p
@@ -134,14 +129,14 @@ def draw(offsets, cluster, following, log_e, Z, seed, bounds, members, membershi
             c = cluster[chosen]
             for x in range(bounds[c, 0], bounds[c, 1]):
                 membership[d, members[x]] = taken
-            total += log_e[c]
+            total += log_psi[c]
             taken += 1
             s = following[chosen]
         log_potential[d] = total
 
 
 @kernel
-def inside_by_number(offsets, cluster, following, log_e, rows, table):
+def inside_by_number(offsets, cluster, following, log_psi, rows, table):
     """table[rows[s] + k] = log Z of the paths from s that take exactly k clusters, 0 ≤ k < rows[s + 1] − rows[s]."""
     end = offsets.size - 2
     table[rows[end]] = 0.0
@@ -153,36 +148,15 @@ def inside_by_number(offsets, cluster, following, log_e, rows, table):
         sums[:] = 0.0
         top[:size] = -np.inf
         for i in range(offsets[s], offsets[s + 1]):
-            x, onward = log_e[cluster[i]], table[rows[following[i]] : rows[following[i] + 1]]
+            x, onward = log_psi[cluster[i]], table[rows[following[i]] : rows[following[i] + 1]]
             for k in range(onward.size):
                 top[k + 1] = max(top[k + 1], x + onward[k])
         for i in range(offsets[s], offsets[s + 1]):
-            x, onward = log_e[cluster[i]], table[rows[following[i]] : rows[following[i] + 1]]
+            x, onward = log_psi[cluster[i]], table[rows[following[i]] : rows[following[i] + 1]]
             for k in range(onward.size):
                 sums[k + 1] += exponential(x + onward[k] - max(top[k + 1], _LOWEST))
         for k in range(size):
             sums[k] = top[k] + math.log(sums[k]) if top[k] > -np.inf else -np.inf
-
-
-def counts_by_number(offsets: Ints, cluster: Ints, following: Ints, log_e: Floats, n: int) -> Floats:
-    """(n + 1,): log Z of the paths that take exactly k clusters, for k = 0 … n; −inf where there are none.
-
-    >>> counts_by_number(np.array([0, 2, 3, 3]), np.array([2, 0, 1]), np.array([2, 1, 2]), np.zeros(3), 2)
-    array([-inf,   0.,   0.])
-    """
-    length = np.empty(len(offsets) - 1, dtype=np.int64)
-    longest_paths(offsets, following, length)
-    rows = np.concatenate(([0], np.cumsum(length + 1)))
-    if rows[-1] > _LARGEST_TABLE:
-        raise TrellisTooLarge(
-            f"sums by number of clusters need a table of {rows[-1]:,} entries ({len(length):,} remainders × up to "
-            f"{length[0]:,} clusters); at most {_LARGEST_TABLE:,} are possible. Give a smaller trellis"
-        )
-    table = np.empty(rows[-1])
-    inside_by_number(offsets, cluster, following, log_e, rows, table)
-    out = np.full(n + 1, -np.inf)
-    out[: rows[1]] = table[: rows[1]]
-    return out
 
 
 @kernel

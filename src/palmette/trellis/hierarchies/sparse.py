@@ -98,11 +98,13 @@ class SparseTrellis(Immutable):
             if len(orders) != len(hierarchies):
                 raise ValueError(f"{len(hierarchies)} hierarchies and {len(orders)} orders; give one order for each")
             hierarchies = map(Hierarchy.ranked, hierarchies, orders)
-        seen = observe(hierarchies)
-        return cls._closed(seen.labels, seen.words) if closed else cls._observed(seen)
+        return cls.from_observed(observe(hierarchies), closed=closed)
 
     @classmethod
-    def _observed(cls, seen: Observed) -> SparseTrellis:
+    def from_observed(cls, seen: Observed, *, closed: bool = False) -> SparseTrellis:
+        """The clusters that `observe` found, by the same numbers, with the splits observed, or closed."""
+        if closed:
+            return cls._closed(seen.labels, seen.words)
         return cls._make(seen.labels, seen.words, seen.parent, seen.left, seen.right, False)
 
     @classmethod

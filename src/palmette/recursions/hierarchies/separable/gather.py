@@ -16,12 +16,12 @@ from palmette.octets import load, multiply_add, pick, repeat, store
 from palmette.recursions.hierarchies.separable.segments import SEGMENT, SEGMENT_LEAVES, masks_of, middles_of
 from palmette.recursions.subsets import ZERO, next_subset
 
-__all__ = ["LIFT", "collect", "gather_level", "weigh"]
+__all__ = ["OUTER_LIFT", "collect", "gather_level", "weigh"]
 
-# Products of W e^(−2 LIFT) and G e^LIFT stay below e^645. A factor that underflows is that of a share of P below
-# e^(−708 − LIFT + 645), or of a μ(P) below e^(−708 + 2 LIFT): less than 1e-110 is lost.
-LIFT = 200.0
-LEAST_LOG_SUM = -645.0
+# With λ = OUTER_LIFT products of W e^(−2λ) and G e^λ stay below e^645. A factor that underflows is that of a share of P
+# below e^(−708 − λ + 645), or of a μ(P) below e^(−708 + 2λ): less than 1e-110 is lost.
+OUTER_LIFT = 200.0
+LEAST_LOG_SENT = -645.0
 
 _ONE, _EIGHT, _SEGMENT = np.uint64(1), np.uint64(8), np.uint64(SEGMENT)
 _P1, _P2, _P3, _P4, _P5, _P6, _P7 = (np.uint64(i) for i in range(1, 8))
@@ -126,7 +126,7 @@ def gather_level(outer, alive, table, k, tops, first, last, within, out):
 def weigh(Z, a, slope, mu, least, k, first, last, within, outer, alive, log_outer, log_alive, surprise):
     """W(P) for the P of k leaves and a top first ≤ T < last, and what is alive of it, for the two passes over parents.
 
-    It is outer[P] = e^(−2 LIFT) μ/F for `gather_level`, or log_outer[P] = log(μ/F) + α|P| for `seek_parents` where F is
+    It is outer[P] = e^(−2λ) μ/F for `gather_level`, or log_outer[P] = log(μ/F) + α|P| for `seek_parents` where F is
     too small; where μ(P) ≤ least it is nothing. surprise[T] += Σ μ(P) log F(P), and in its second column the sum of
     their magnitudes.
     """
@@ -144,8 +144,8 @@ def weigh(Z, a, slope, mu, least, k, first, last, within, outer, alive, log_oute
                 log_sum = Z[P] - a[P] - slope * k
                 surprise[T, 0] += mu[P] * log_sum
                 surprise[T, 1] += abs(mu[P] * log_sum)
-                if log_sum > LEAST_LOG_SUM:
-                    outer[P] = mu[P] * math.exp(-log_sum - 2 * LIFT)
+                if log_sum > LEAST_LOG_SENT:
+                    outer[P] = mu[P] * math.exp(-log_sum - 2 * OUTER_LIFT)
                     alive[T] = 1
                 else:
                     log_outer[P] = math.log(mu[P]) - (Z[P] - a[P])
