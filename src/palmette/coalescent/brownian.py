@@ -26,13 +26,13 @@ from palmette.coalescent.durations import stream_key
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.process import Prepared, Process, check_columns
 
-__all__ = ["Brownian", "Gaussian"]
+__all__ = ["Brownian", "Gaussian", "check_positive_definite"]
 
 _LOG_2_PI = math.log(2 * math.pi)
 _LARGEST = 1e140  # of a whitened entry: sums of squares stay finite
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaussian:
     """y ~ N(mean, variance · Λ): the state of the last lineage at the last event.
 
@@ -244,20 +244,21 @@ def _check_rate(value: Any) -> Floats:
     if not np.isfinite(rate).all():
         raise ValueError("rate holds NaN or infinite values")
     if rate.ndim == 2:
-        return read_only(_check_positive_definite(rate))
+        return read_only(check_positive_definite(rate, "rate"))
     if not (rate > 0).all():
         raise ValueError(f"rate is {rate.tolist()}; variances per unit of time must be positive")
     return read_only(rate)
 
 
-def _check_positive_definite(rate: Floats) -> Floats:
-    if np.abs(rate - rate.T).max() > 1e-9 * np.abs(rate).max():
-        raise ValueError("rate is not symmetric; a covariance matrix is, so symmetrise it first, e.g. (a + a.T) / 2")
-    rate = (rate + rate.T) / 2
-    eigenvalues = np.linalg.eigvalsh(rate)
-    if not eigenvalues[0] > len(rate) * np.finfo(np.float64).eps * eigenvalues[-1]:
+def check_positive_definite(matrix: Floats, name: str) -> Floats:
+    """The same matrix, symmetric to the last bit; one that is no covariance matrix is refused."""
+    if np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
+        raise ValueError(f"{name} is not symmetric; a covariance matrix is, so symmetrise it first, e.g. (a + a.T) / 2")
+    matrix = (matrix + matrix.T) / 2
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    if not eigenvalues[0] > len(matrix) * np.finfo(np.float64).eps * eigenvalues[-1]:
         raise ValueError(
-            f"rate is not positive definite: its eigenvalues go from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; "
+            f"{name} is not positive definite: its eigenvalues go from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; "
             "drop columns that depend on others, or add a small number to the diagonal"
         )
-    return rate
+    return matrix

@@ -19,7 +19,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import ages_of, evaluate_events, require_one_age
+from palmette.coalescent.joint import ages_of, ages_since_leaves, evaluate_events
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.priors import InverseGamma, InverseWishart
 from palmette.hierarchy import Hierarchy
@@ -173,9 +173,9 @@ def estimate_scale(x: npt.ArrayLike, hierarchy: Hierarchy, process: Brownian, ro
 
 def _log_events(points: Floats, hierarchy: Hierarchy, process: Brownian) -> tuple[Floats, Floats]:
     # log ∫ e^(−cδ) Z(s0 + 2δ) dδ of every event, and how many entries the two lineages share.
-    require_one_age(hierarchy, "estimate_scale")
+    ages, _ = ages_since_leaves(hierarchy, "estimate_scale")
     prepared, n = process.prepare(points), hierarchy.n_leaves
-    messages, ages = evaluate_events(prepared, hierarchy).messages, ages_of(hierarchy)
+    messages = evaluate_events(prepared, hierarchy).messages
     order = np.argsort(ages[n:], kind="stable")
     before, rates = np.zeros(n - 1), np.empty(n - 1)
     before[order[1:]] = ages[n:][order[:-1]]

@@ -49,7 +49,7 @@ def fit(
     see the top of this module. `scale` for `Brownian` motion: "moments" sets the trace of Λ to that of the
     `sample_covariance`; "em" starts there and takes a step of `estimate_scale` in each round; None keeps the trace. A
     process with one number for Λ has no shape. The mean rate of `IndependentSites` is always kept. `rule`,
-    `ties` and `leaf_ages` as in `greedy`; "em" takes leaves at age 0 only.
+    `ties` and `leaf_ages` as in `greedy`; "em" takes leaves of one age only.
 
     >>> process, found = fit([[0.0, 1.0], [0.5, 5.0], [3.0, -6.0], [2.0, 1.0]], Brownian([1.0, 1.0]))
     >>> process.rate.round(3), found.hierarchy
@@ -64,8 +64,8 @@ def fit(
             raise ValueError('scale="em" is for Brownian motion; the mean rate of IndependentSites is kept')
         process = process.given(points)
     elif isinstance(process, Brownian):
-        if scale == "em" and check_leaf_ages(leaf_ages, len(points)).any():
-            raise ValueError('scale="em" takes leaves at age 0 only; with leaf_ages use "moments" or None')
+        if scale == "em" and np.ptp(check_leaf_ages(leaf_ages, len(points))) > 0:
+            raise ValueError('scale="em" takes leaves of one age only; with others use "moments" or None')
         process = process if scale is None else _by_moments(points, process, leaf_ages)
     else:
         raise TypeError(f"expected Brownian motion or IndependentSites, not {process!r}")

@@ -125,7 +125,7 @@ class _Runs:
         self._ranges = [slice(*np.searchsorted(self._run, [run, run + 1])) for run in range(self._run[-1] + 1)]
         self._log_weight = np.zeros(n_particles)  # since the last resampling
         self._log_evidence = np.full(n_particles, prepared.log_constant)  # of a run, up to then: in all its places
-        self._n_effective: list[float] = []
+        self._n_effective: list[list[float]] = []  # of each run, after each event
 
     def advance(self, event: int, workers: Workers) -> None:
         """One event for every particle."""
@@ -140,7 +140,7 @@ class _Runs:
         self._log_weight += gain
         if self._log_weight.max() == -np.inf:
             raise ValueError("every particle has weight 0: the data are impossible under the process")
-        self._n_effective.append(sum(_n_effective(self._log_weight[own]) for own in self._ranges))
+        self._n_effective.append([_n_effective(self._log_weight[own]) for own in self._ranges])
 
     def resample(self, how: str, below: float, generator: np.random.Generator) -> None:
         """Copies of particles by weight, in runs where few carry it all; the random numbers are drawn in any case."""
@@ -167,7 +167,8 @@ class _Runs:
         log_weights = self._log_evidence + self._log_weight
         if n == 1:
             log_weights += float(self._prepared.kind.log_root(self._prepared.theta, self._prepared.leaves[0]))
-        known = _log_mean(log_weights), np.array(self._n_effective), labels
+        n_effective = np.array(self._n_effective).reshape(n - 1, len(self._ranges)).T
+        known = _log_mean(log_weights), n_effective, labels
         origin = self._run, self._founder, process
         return CoalescentDraws(children, ages, log_weights, *known, *origin, leaf_ages=self._leaf_ages)
 

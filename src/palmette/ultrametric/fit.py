@@ -36,7 +36,7 @@ class _Settings:
     progress: bool | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit(Fitted):
     """The best ultrametric that a fit came by, and how it got there. `resume` goes on from where it ended."""
 
@@ -53,8 +53,8 @@ class Fit(Fitted):
     start: str
     """Where the descent began: "weights", "average", or "given"."""
     _settings: _Settings = field(repr=False)
-    _optimiser: Adam = field(repr=False, compare=False)
-    _rounds: Rounds = field(repr=False, compare=False)
+    _optimiser: Adam = field(repr=False)
+    _rounds: Rounds = field(repr=False)
 
     @property
     def iterations(self) -> int:
