@@ -13,8 +13,9 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints, Numbers
 from palmette.clusters import Cluster, cluster_mask
-from palmette.coalescent.founders import ParticleVerdict, error_of, founder_errors, judge_runs, n_independent
+from palmette.coalescent.founders import error_of, founder_errors, n_independent
 from palmette.coalescent.process import Process
+from palmette.coalescent.verdict import ParticleVerdict, judge_runs
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy

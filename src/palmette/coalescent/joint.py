@@ -20,7 +20,7 @@ from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["BothSides", "Events", "ages_of", "ages_since_leaves", "both_sides", "branch_lengths"]
-__all__ += ["evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log"]
+__all__ += ["evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log", "total_logs"]
 
 meet = log_z = join = log_root = cast(Any, None)  # a process's, put in by `specialise`
 
@@ -240,5 +240,11 @@ def total_log(terms: Any) -> float:
     >>> total_log([1.0, np.inf, -np.inf])
     -inf
     """
+    return float(total_logs(terms, axis=None))
+
+
+def total_logs(terms: Any, axis: int | None) -> Floats:
+    """The same along an axis."""
     values = np.asarray(terms, dtype=np.float64)
-    return -np.inf if (values == -np.inf).any() else float(values.sum())
+    with np.errstate(invalid="ignore"):
+        return np.where((values == -np.inf).any(axis=axis), -np.inf, values.sum(axis=axis))

@@ -10,7 +10,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.coalescent.brownian import check_positive_definite
 
-__all__ = ["Gamma", "InverseGamma", "InverseWishart"]
+__all__ = ["Gamma", "InverseGamma", "InverseWishart", "Prior"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,3 +65,6 @@ class Gamma:
     def __post_init__(self) -> None:
         if not (self.shape >= 1 and self.rate >= 0):
             raise ValueError(f"Gamma({self.shape}, {self.rate}): the shape must be at least 1, the rate at least 0")
+
+
+Prior = InverseWishart | InverseGamma | Gamma

@@ -21,13 +21,14 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_integer, check_points, seed_of
 from palmette.coalescent.draws import CoalescentDraws
-from palmette.coalescent.founders import REMEDY, collapse, is_collapsed
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
 from palmette.coalescent.twins import refuse_twins
+from palmette.coalescent.verdict import REMEDY, collapse, is_collapsed
 from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
+from palmette.sampling.diagnostics import effective_number
 from palmette.threads import Workers, check_threads
 
 __all__ = ["RESAMPLINGS", "smc"]
@@ -93,7 +94,7 @@ def smc(
     prepared = process.prepare(x)
     names = check_labels(labels_of(x, labels), prepared.n_leaves)
     born = check_leaf_ages(leaf_ages, prepared.n_leaves)
-    if getattr(process, "leaf_variance", None) == 0.0:
+    if process.leaf_variance == 0.0:
         remedy = "give the process a leaf_variance, or merge such rows"
         refuse_twins(check_points(x, "x", missing=True), names, remedy, born)
     generator = np.random.default_rng(rng)
@@ -188,12 +189,9 @@ def _unrolled(pool: Pool, root: int, n: int) -> tuple[Ints, Floats]:
 
 
 def _n_effective(log_weight: Floats) -> float:
-    # (Σ w)² / Σ w²; 0 if no particle has any.
+    # 0 if no particle has any weight.
     top = log_weight.max()
-    if top == -np.inf:
-        return 0.0
-    weight = np.exp(log_weight - top)
-    return float(weight.sum() ** 2 / (weight**2).sum())
+    return 0.0 if top == -np.inf else effective_number(np.exp(log_weight - top))
 
 
 def _log_mean(log_weight: Floats) -> float:
