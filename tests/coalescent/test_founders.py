@@ -7,15 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from coalescent_cases import data_of
 
 import palmette as pal
 from palmette import coalescent
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.founders import error_of, founder_errors
-
-
-def few(n, d, seed):
-    return pal.simulate.coalescent(n, coalescent.Brownian(), rng=seed, n_columns=d).x
 
 
 def quiet(*arguments, **options):
@@ -45,7 +42,7 @@ def test_one_founder_says_nothing():
 
 
 def test_several_runs_are_their_pool_by_evidence():
-    x = few(5, 2, 0)
+    x = data_of(5, 2, 0)
     found = quiet(x, coalescent.Brownian(), 120, n_runs=3, proposal="race", rng=1)
     assert np.bincount(found.runs).tolist() == [40, 40, 40]
     runs = found.by_run()
@@ -64,7 +61,7 @@ def test_several_runs_are_their_pool_by_evidence():
 
 
 def test_errors_cover_the_spread_between_seeds():
-    x = few(6, 3, 5)
+    x = data_of(6, 3, 5)
     found = [quiet(x, coalescent.Brownian(), 200, proposal="race", rng=seed) for seed in range(20)]
     assert all(each.verdict.usable for each in found)
     names = {row.members for each in found for row in each.cluster_probabilities(0.05)}
@@ -78,7 +75,7 @@ def test_errors_cover_the_spread_between_seeds():
 
 
 def test_collapsed_particles_warn_and_are_not_usable():
-    x = few(14, 40, 2)
+    x = data_of(14, 40, 2)
     with pytest.warns(UserWarning, match=r"of 60 particles .* are independent, too few for probabilities; take more"):
         found = coalescent.smc(x, coalescent.Brownian(), 60, proposal="prior-prior", rng=0)
     verdict = found.verdict

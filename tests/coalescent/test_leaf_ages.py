@@ -28,7 +28,7 @@ from palmette.coalescent.proposals import PROPOSALS
 pytestmark = pytest.mark.filterwarnings("ignore:of .* particles .* are independent")
 
 AGES = st.lists(st.sampled_from([0.0, 0.0, 0.2, 0.5, 1.5]), min_size=1, max_size=7)
-BORN = [[0.0, 0.0, 0.6], [0.3, 0.0, 0.9], [0.4, 0.4, 0.0]]
+BORN = [[0.0, 0.0, 0.6], [0.3, 0.0, 0.9], [0.4, 0.4, 0.0], [0.0, 0.0, 0.0]]
 THREE_POINTS = np.array([[0.0, 0.2], [0.5, -0.1], [1.1, 0.9]])
 LAW = [[0.5, 0.3, 0.2], [0.4, 0.6]]
 THREE_ROWS = np.array([[0, 1], [0, -1], [2, 1]])
@@ -113,11 +113,6 @@ def test_three_rows_of_sites_have_the_evidence_of_all_histories(proposal: str) -
     process = IndependentSites(0.9, LAW)
     found = smc(THREE_ROWS, process, 4000, proposal=proposal, n_runs=100, rng=1, leaf_ages=BORN[1])
     assert_evidence(found, evidence_of_three_rows())
-
-
-def test_leaves_at_one_age_have_the_evidence_that_they_always_had() -> None:
-    exact, _ = evidence_of_three_points((0.0, 0.0, 0.0))
-    assert_evidence(smc(THREE_POINTS, Brownian(), 4000, n_runs=100, rng=0), exact)
 
 
 def test_all_proposals_agree_on_leaves_that_arrive_one_by_one() -> None:
