@@ -13,9 +13,9 @@ from pathlib import Path
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    words = "also put the tables into docs/performance.md, or into this page"
-    parser.add_argument("--write", nargs="?", type=Path, const=PAGE, metavar="PAGE", help=words)
+def add_option(parser: argparse.ArgumentParser, page: Path = PAGE) -> None:
+    words = f"also put the tables into docs/{page.name}, or into this page"
+    parser.add_argument("--write", nargs="?", type=Path, const=page, metavar="PAGE", help=words)
 
 
 def lines_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -21,6 +21,7 @@ import time
 
 import _tables
 import numpy as np
+from _measuring import verdict
 
 from palmette import coalescent
 
@@ -72,10 +73,6 @@ def table(kind: str, seconds: dict[int, float], peak: float) -> list[str]:
     return _tables.lines_of(header, [row])
 
 
-def verdict(passed: bool, claim: str) -> str:
-    return f"{'PASS' if passed else 'FAIL'} {claim}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leaves", nargs="+", type=int, default=[500, 1000, 2000, 4000])
@@ -98,13 +95,13 @@ def main() -> None:
     _tables.write(arguments.write, f"coalescent, {kind}", table(kind, {**seconds, LARGEST: alone}, peak))
     if MOST_LEAVES_AT_THAT in seconds:
         took = seconds[MOST_LEAVES_AT_THAT]
-        print(verdict(took < MOST_SECONDS, f"{MOST_LEAVES_AT_THAT:,} leaves in {took:.2f} s"))
+        verdict(took < MOST_SECONDS, f"{MOST_LEAVES_AT_THAT:,} leaves in {took:.2f} s")
     if len(seconds) > 1:
         steps = sorted(seconds.items())
         whole, last = (exponent(steps[first], steps[-1]) for first in (0, -2))
         words = f"from {steps[0][0]:,} to {steps[-1][0]:,} leaves; n^{last:.2f} in the last step"
-        print(verdict(whole < STEEPEST, f"time grows like n^{whole:.2f} {words}"))
-    print(verdict(peak < MOST_BYTES, f"{LARGEST:,} leaves take {peak / 1e6:,.0f} MB at the peak"))
+        verdict(whole < STEEPEST, f"time grows like n^{whole:.2f} {words}")
+    verdict(peak < MOST_BYTES, f"{LARGEST:,} leaves take {peak / 1e6:,.0f} MB at the peak")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import _tables
 import numpy as np
+from _measuring import best_time
 from numba import njit
 
 import palmette as pal
@@ -130,15 +131,6 @@ def naive_pass(passes: FullHierarchyPasses, kernel) -> np.ndarray:
 
             workers.run(call, np.full(len(masks), 2.0 ** (k - 1)))
     return table
-
-
-def best_time(function, repeat: int) -> tuple[float, object]:
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - start)
-    return min(times), result
 
 
 def measure(name: str, n: int, beta: float, repeat: int) -> dict:

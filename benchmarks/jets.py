@@ -17,16 +17,11 @@ import time
 from pathlib import Path
 
 import _tables
+from _measuring import seconds
 
 import palmette as pal
 
 LAW = {"rate": 1.5, "t_cut": 16.0}
-
-
-def seconds(work):
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def simulator():

@@ -46,6 +46,7 @@ from typing import Any, NamedTuple
 
 import _tables
 import numpy as np
+from _measuring import verdict
 from _metropolis import empty_proposal, walker
 from sklearn.datasets import load_iris
 
@@ -431,11 +432,6 @@ def until_agreed(model: Any, n_rungs: int, seconds: float, threads: int) -> Aske
     return asked_of(post, time.process_time() - begin, threads)
 
 
-def verdict(good: bool, words: str) -> bool:
-    print(f"{'PASS' if good else 'FAIL'}  {words}", flush=True)
-    return good
-
-
 def check_metropolis() -> None:
     """Metropolis against the exact posterior of seven leaves: a peer that is wrong is not worth comparing with."""
     x = simulated(7, np.random.default_rng(0)) / 4.0
@@ -485,7 +481,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of sample_hierarchies")
     parser.add_argument("--perplexity", type=float, default=100.0, help=f"of {SAMPLE} leaves")
     parser.add_argument("--tune", action="store_true")
-    parser.add_argument("--write", nargs="?", type=Path, const=PAGE, metavar="PAGE", help="put tables into a page")
+    _tables.add_option(parser, PAGE)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     every = problems(options.data, options.perplexity, options.seed)

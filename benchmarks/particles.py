@@ -15,6 +15,7 @@ import time
 
 import _tables
 import numpy as np
+from _measuring import verdict
 
 import palmette as pal
 from palmette import coalescent
@@ -58,10 +59,6 @@ def seconds(x, particles, proposal):
     start = time.perf_counter()
     found = coalescent.smc(x, PROCESS, particles, proposal=proposal, rng=0, n_runs=1, progress=False)
     return time.perf_counter() - start, found
-
-
-def verdict(passed, claim):
-    print(f"{'PASS' if passed else 'FAIL'} {claim}")
 
 
 def speed(particles, page):

@@ -22,6 +22,7 @@ import time
 
 import _tables
 import numpy as np
+from _measuring import best_time
 from numba import njit
 
 import palmette as pal
@@ -113,15 +114,6 @@ def subset_convolution(psi: np.ndarray, n: int) -> np.ndarray:
         power = product / k
         out[k] = (signs * power[n]).sum()  # Möbius inversion at the set of all leaves
     return out
-
-
-def best_time(function, repeat: int) -> tuple[float, object]:
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - start)
-    return min(times), result
 
 
 def measure(name: str, n: int, beta: float, repeat: int) -> dict:

@@ -27,6 +27,7 @@ from typing import Any
 
 import _tables
 import numpy as np
+from _measuring import verdict
 
 import palmette as pal
 
@@ -190,10 +191,6 @@ def planted(seeds: int) -> None:
         verdict(silent == 0, said)
 
 
-def verdict(good: bool, words: str) -> None:
-    print(f"{'PASS' if good else 'FAIL'}  {words}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=12, help="data sets of each kind")
@@ -201,7 +198,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some of the three")
     parser.add_argument("--smoothed", type=int, metavar="SEEDS", help="show what smoothing gains, instead")
     parser.add_argument("--planted", type=int, metavar="SEEDS", help="two answers, instead")
-    parser.add_argument("--write", nargs="?", type=Path, const=PAGE, metavar="PAGE", help="put the table into a page")
+    _tables.add_option(parser, PAGE)
     options = parser.parse_args()
     if options.planted:
         planted(options.planted)

@@ -17,6 +17,7 @@ import time
 
 import _tables
 import numpy as np
+from _measuring import seconds
 
 import palmette as pal
 from palmette.models import SplitModel
@@ -47,15 +48,6 @@ class PlainLiteral(SplitModel):
         return 2.0 * (log_norm - math.log(parent[0])) - theta[0] * (left[0] + right[0]) / parent[0]
 
 
-def best(function, repeat: int, clock=time.perf_counter) -> float:
-    times = []
-    for _ in range(repeat):
-        start = clock()
-        function()
-        times.append(clock() - start)
-    return min(times)
-
-
 def batch(n_jets: int, n_leaves: int, repeat: int) -> list[str]:
     jets = pal.simulate.ginkgo(n_jets, min_leaves=n_leaves, max_leaves=n_leaves, rng=1)
     example = jets[0].momenta
@@ -71,7 +63,7 @@ def batch(n_jets: int, n_leaves: int, repeat: int) -> list[str]:
     for name, model in models.items():
         problems = pal.batch.Problems.like(model, jets.offsets, additive=jets.momenta)
         pal.batch.infer(problems, threads=1)
-        together = n_jets / best(lambda p=problems: pal.batch.infer(p, threads=1), repeat, time.process_time)
+        together = n_jets / seconds(lambda p=problems: pal.batch.infer(p, threads=1), repeat, time.process_time)
 
         def single(model=model):
             for jet in jets[:50]:
@@ -84,7 +76,7 @@ def batch(n_jets: int, n_leaves: int, repeat: int) -> list[str]:
                 post.map()
 
         single()
-        alone = 50 / best(single, repeat, time.process_time)
+        alone = 50 / seconds(single, repeat, time.process_time)
         lines.append(f"| {name} | {together:,.0f} | {alone:,.0f} | {together / alone:.1f} × |")
         print(lines[-1], flush=True)
     return lines
@@ -97,8 +89,8 @@ def draws(repeat: int) -> None:
             w = np.random.default_rng(0).random((n, n))
             post = pal.HierarchyPosterior(pal.models.Dasgupta(w + w.T, beta))
             post.sample(10, rng=0)
-            together = best(lambda p=post: p.sample(100_000, rng=1), repeat)
-            alone = best(lambda p=post: [p.sample(1, rng=i) for i in range(20)], repeat) * 5000
+            together = seconds(lambda p=post: p.sample(100_000, rng=1), repeat)
+            alone = seconds(lambda p=post: [p.sample(1, rng=i) for i in range(20)], repeat) * 5000
             name = f"Dasgupta, n = {n}, β = {beta:g}"
             print(f"| {name} | {together:.2f} | {alone:.0f} | {alone / together:.0f} × |", flush=True)
 

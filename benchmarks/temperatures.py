@@ -13,10 +13,10 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Callable
 
 import _tables
 import numpy as np
+from _measuring import seconds
 
 import palmette as pal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
@@ -57,22 +57,13 @@ def models(n: int) -> dict[str, pal.models.SplitModel]:
     }
 
 
-def best_time(function: Callable[[], object], repeat: int) -> float:
-    times = []
-    for _ in range(repeat):
-        begin = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
 def times_of(model: pal.models.SplitModel, repeat: int) -> tuple[float, float, float, float, float]:
     """Seconds of log Z, the MAP, all probabilities and then the entropy; the share of sums done in logarithms."""
     passes = FullHierarchyPasses(model, resources=Resources(progress=False))
     Z = passes.inside()
     mu, entropy = passes.outside(Z)
-    walk = 0.0 if entropy is not None else best_time(lambda: passes.entropy(Z, mu), repeat)
-    found = [best_time(call, repeat) for call in (passes.inside, passes.maximum, lambda: passes.outside(Z))]
+    walk = 0.0 if entropy is not None else seconds(lambda: passes.entropy(Z, mu), repeat)
+    found = [seconds(call, repeat) for call in (passes.inside, passes.maximum, lambda: passes.outside(Z))]
     return *found, walk, passes._separable.sums()[1] / 2**passes.n  # type: ignore[return-value]
 
 

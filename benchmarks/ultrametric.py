@@ -24,6 +24,7 @@ import _tables
 import higra
 import numba
 import numpy as np
+from _measuring import seconds, verdict
 from scipy.ndimage import gaussian_filter
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -136,29 +137,16 @@ def ours(graph, weights, loss):
     return value, found.scatter(gradient)
 
 
-def best(call, repeats):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def compare(name, graph, weights, loss, theirs, least, repeats=5):
     value, gradient = ours(graph, weights, loss)
     expected, slopes = theirs(weights)
     assert abs(value - expected) <= 1e-9 * abs(expected)
     assert np.abs(gradient - slopes).max() <= 1e-8 * np.abs(slopes).max()
-    pairs = [(best(lambda: ours(graph, weights, loss), 2), best(lambda: theirs(weights), 1)) for _ in range(repeats)]
+    pairs = [(seconds(lambda: ours(graph, weights, loss), 2), seconds(lambda: theirs(weights))) for _ in range(repeats)]
     mine, other = (min(column) for column in zip(*pairs, strict=True))
     words = f"{name}, {graph.n_edges:,} edges: {1e3 * mine:.1f} ms, Higra {1e3 * other:.1f} ms, {other / mine:.1f} ×"
     verdict(None if least is None else other / mine >= least, words)
     return [name, f"{graph.n_edges:,}", f"{1e3 * mine:,.1f} ms", f"{1e3 * other:,.1f} ms", f"{other / mine:.1f} ×"]
-
-
-def verdict(passed, words):
-    print({True: "PASS", False: "FAIL", None: "    "}[passed], words, flush=True)
 
 
 def closest(sizes):

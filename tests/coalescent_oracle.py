@@ -195,6 +195,13 @@ def slow_hazard(born: Any, events: Any, until: float) -> float:
     return total
 
 
+def dirichlet_multinomial(states: Any, rate: float, law: Any) -> float:
+    """Σ over histories of one site: Γ(α) / Γ(α + n) Π Γ(α q_k + n_k) / Γ(α q_k), α = 2 λ."""
+    alpha, counts = 2.0 * rate, np.bincount(states, minlength=len(law))
+    terms = [math.lgamma(alpha * q + n) - math.lgamma(alpha * q) for q, n in zip(law, counts, strict=True)]
+    return math.lgamma(alpha) - math.lgamma(alpha + len(states)) + sum(terms)
+
+
 def slow_evidence_of_three(x: np.ndarray, process: Any, born: Any, n_nodes: int = 60) -> tuple[float, np.ndarray]:
     """(log p(x) without constants of leaves, the share of each first pair): quadrature over the ages of two events."""
     rows, shares = [process.leaf(row) for row in x], []

@@ -28,6 +28,15 @@ def classes_in(root, folder):
     }
 
 
+# Of processes: what is the estimate, the evidence or the simulator of one kind refuses others.
+ALLOWED_PROCESSES = {
+    ("coalescent.estimate_brownian", "Brownian"),
+    ("coalescent.estimate_sites", "IndependentSites"),
+    ("coalescent.evidence_rate", "IndependentSites"),
+    ("simulate.coalescent", "Brownian"),
+    ("simulate.coalescent", "IndependentSites"),
+}
+PROCESSES = {"Brownian", "ByColumn", "Coupled", "IndependentSites"}
 MODELS = classes_in(PACKAGE, "models") | set(palmette.models.__all__)
 PASSES = {name for name in classes_in(PACKAGE, "passes") if name.endswith("Passes")}
 
@@ -91,6 +100,11 @@ def _is_any(annotation):
 def test_few_ask_which_class_a_model_is():
     assert set(asked_of_models(PACKAGE)) == ALLOWED.keys()
     assert len(asked_of_models(PACKAGE)) <= MOST
+
+
+def test_few_ask_which_class_a_process_is():
+    assert classes_in(PACKAGE, "coalescent") >= PROCESSES
+    assert set(asked(PACKAGE, PROCESSES, lambda folder: True)) <= ALLOWED_PROCESSES
 
 
 def test_no_posterior_asks_which_class_its_passes_are():

@@ -9,11 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from palmette.ultrametric import Graph
-from palmette.ultrametric.kd_tree import Boxes, check_coordinates, pair_distances
-from palmette.ultrametric.spanning import join_boxes
 
-__all__ = ["closest", "cluster_size", "dasgupta", "graphs", "min_max", "single_linkage", "triplet"]
-__all__ += ["euclidean_spanning_tree"]
+__all__ = ["closest", "cluster_size", "dasgupta", "graphs", "min_max", "prim", "single_linkage", "triplet"]
 
 
 def min_max(graph, weights):
@@ -114,11 +111,17 @@ def graphs(draw, max_vertices=8, distinct=False):
     return Graph(edges, np.array(draw(lists)) / 100, n_vertices=n), np.array(draw(lists)) / 100
 
 
-def euclidean_spanning_tree(points, k=5):
-    """No twin: the tree that graphs of points hold, edges (N − 1, 2) and lengths, by rising (length, i, j)."""
-    checked = check_coordinates(points, "points")
-    boxes = Boxes.of(checked)
-    first, second = join_boxes(boxes, *boxes.nearest(min(k, len(checked) - 1)))
-    lengths = pair_distances(checked, first, second)
-    rising = np.lexsort((second, first, lengths))
-    return np.stack((first, second), axis=1, dtype=np.int64)[rising], lengths[rising]
+def prim(points):
+    """Pairs by (squared distance, smaller vertex, larger vertex), grown from vertex 0."""
+    n = len(points)
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    reached, outside, pairs = [0], set(range(1, n)), []
+    best = {y: (squares[0, y], 0, y) for y in outside}
+    while outside:
+        x = min(outside, key=best.__getitem__)
+        pairs.append(best[x])
+        outside.remove(x)
+        reached.append(x)
+        for y in outside:
+            best[y] = min(best[y], (squares[x, y], min(x, y), max(x, y)))
+    return sorted(pairs)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import palmette as pal
-from palmette.plot._axes import INK, PLAIN, shown_names
 
-Floats = npt.NDArray[np.float64]
+sys.path.append(str(Path(__file__).parents[1]))
+
+import shared
+from shared import BLUE, INK, ORANGE, PLAIN, Floats, frame, rows_of, shown_names  # noqa: F401
+
+columns, save, tell = shared.columns, shared.save, shared.tell
 
 NOTE, LINE = "#9a4a12", "#3a5a78"
 # Okabe and Ito, and two more.
@@ -32,13 +36,6 @@ def n_tied(posterior: pal.HierarchyPosterior, limit: int = 1000) -> int:
 
 
 # Words.
-
-
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Cells side by side; the first column flush left, the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [[c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(r, widths, strict=True))] for r in rows]
-    return "\n".join("  " + "  ".join(row).rstrip() for row in cells)
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
@@ -69,7 +66,7 @@ def draw_hierarchy(
     n = hierarchy.n_leaves
     tree = pal.Hierarchy.from_parents(hierarchy.parents, hierarchy.labels)  # without heights of its own
     place = np.arange(n) if places is None else np.asarray(places)
-    families, row = _rows(tree, place)
+    families, row = rows_of(tree, place)
     x = -tree.heights
     thick = {node: 0.7 + 2.3 * p for node, p in (sure or {}).items()}
     pen = {"color": LINE, "solid_capstyle": "round"}
@@ -91,26 +88,6 @@ def draw_hierarchy(
     ax.set_ylim(n - 0.4, -0.8)
     ax.set_xlim(x[-1] * 1.06, 0)
     ax.set_axis_off()
-
-
-def _rows(tree: pal.Hierarchy, place: Floats) -> tuple[dict[int, list[int]], Floats]:
-    # The children of each inner node from the top down, and the row of each node.
-    order = tree.leaf_order
-    means = np.array([place[order[start:stop]].mean() for start, stop in tree.intervals])
-    families = {
-        tree.n_leaves + k: sorted(map(int, pair), key=lambda child: (means[child], child))
-        for k, pair in enumerate(tree.children)
-    }
-    row, stack, free = np.zeros(tree.n_nodes), [tree.n_nodes - 1], 0
-    while stack:
-        node = stack.pop()
-        if node < tree.n_leaves:
-            row[node], free = free, free + 1
-        else:
-            stack += families[node][::-1]
-    for node, family in families.items():  # children come before their parents
-        row[node] = (row[family[0]] + row[family[-1]]) / 2
-    return families, row
 
 
 def support(posterior: pal.HierarchyPosterior, hierarchy: pal.Hierarchy) -> dict[int, float]:
@@ -136,24 +113,6 @@ def new_figure(width: float, height: float, widths: Sequence[float] = (1,), rows
     return figure, axes if rows > 1 else axes[0]
 
 
-def save(figure: Any, path: Path) -> None:
-    """As a PNG file."""
-    import matplotlib.pyplot as plt
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def tell(text: str, path: Path) -> None:
-    """Print, and write to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
-    print(text)
-
-
 def parser(description: str) -> argparse.ArgumentParser:
     """A command line that knows --out."""
-    made = argparse.ArgumentParser(description=description)
-    made.add_argument("--out", type=Path, default=Path("cluster_trellis"), help="folder for what is written")
-    return made
+    return shared.parser(description, "cluster_trellis", settings=False)

@@ -15,12 +15,11 @@ from typing import Any
 import common
 import numpy as np
 import numpy.typing as npt
-from common import Floats
+from common import BLUE, INK, ORANGE, Floats
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 import palmette as pal
-from palmette.plot._axes import BLUE, INK, ORANGE
 
 RUNG, RAIL, LENGTH = 1.01, 1.0, 4
 METHODS = ("single", "complete", "average")

@@ -13,10 +13,9 @@ from typing import Any
 
 import common
 import numpy as np
-from common import Floats
+from common import INK, ORANGE, Floats, frame
 
 import palmette as pal
-from palmette.plot._axes import INK, ORANGE, frame
 
 
 def law_and_draws(posterior: pal.HierarchyPosterior, size: int, seed: int) -> tuple[Floats, Floats, Floats]:

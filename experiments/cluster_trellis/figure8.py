@@ -16,11 +16,11 @@ from typing import Any
 import common
 import figure8_grown
 import numpy as np
+from common import INK
 from figure8_grown import Step, cost
 from samples import NO_CLASS, Samples, positive_seed, samples_from
 
 import palmette as pal
-from palmette.plot._axes import INK
 
 BETA, BETA_WORDS, FEW, MANY = 2.0, 20.0, 2, 5
 SHARES = (1e-3, 1e-4, 1e-5)

@@ -16,10 +16,9 @@ from typing import Any
 
 import common
 import numpy as np
-from common import Floats
+from common import BLUE, INK, ORANGE, Floats, frame
 
 import palmette as pal
-from palmette.plot._axes import BLUE, INK, ORANGE, frame
 
 BINS = 10
 LIKELIHOODS = {"density": BLUE, "ordered": ORANGE, "symmetric": "#009e73"}

@@ -8,9 +8,8 @@ from typing import Any
 
 import common
 import numpy as np
+from common import BLUE, INK, ORANGE, frame
 from sparse_jets_runs import ORDERS, SOURCES, TARGET, Grown, Point, Reference, all_splits
-
-from palmette.plot._axes import BLUE, INK, ORANGE, frame
 
 STYLES = {"momentum": (BLUE, "o"), "random": (ORANGE, "s"), "traversal": ("#009e73", "^")}
 WORDS = {"momentum": "by |p|", "random": "at random", "traversal": "as in the jet's own hierarchy"}

@@ -15,10 +15,9 @@ from typing import Any
 
 import common
 import numpy as np
-from common import Floats
+from common import INK, Floats, frame
 
 import palmette as pal
-from palmette.plot._axes import INK, frame
 
 PRINTED = {("MAP", "beam"): (0.4, 0.5), ("MAP", "greedy"): (1.5, 1.1), ("beam", "greedy"): (1.1, 1.1)}
 

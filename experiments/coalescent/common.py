@@ -5,21 +5,24 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 import palmette as pal
-from palmette.plot._axes import INK, PLAIN, frame
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+sys.path.append(str(Path(__file__).parents[1]))
+
+import shared
+from shared import INK, PLAIN, Floats, Ints, frame, rows_of
+
+columns, save, tell = shared.columns, shared.save, shared.tell
 
 LINE = "#3a5a78"
 # Okabe and Ito, and more.
@@ -113,30 +116,9 @@ def with_error(values: Floats) -> list[str]:
 # Words.
 
 
-def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Cells side by side; the first `left` columns flush left, the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [
-        [c.ljust(w) if k < left else c.rjust(w) for k, (c, w) in enumerate(zip(r, widths, strict=True))] for r in rows
-    ]
-    return "\n".join("  " + "  ".join(row).rstrip() for row in cells)
-
-
-def tell(text: str, path: Path) -> None:
-    """Print, and write to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
-    print(text, flush=True)
-
-
 def parser(description: str, data: str | None = None) -> argparse.ArgumentParser:
     """A command line that knows --out, --settings and, where `data` says what it is, --data."""
-    made = argparse.ArgumentParser(description=description)
-    if data:
-        made.add_argument("--data", type=Path, required=True, help=data)
-    made.add_argument("--out", type=Path, default=Path("coalescent"), help="folder for what is written")
-    made.add_argument("--settings", type=Path, help="another file than settings.toml beside the script")
-    return made
+    return shared.parser(description, "coalescent", data)
 
 
 # Pictures.
@@ -158,7 +140,7 @@ def draw_history(
     """
     n, ages = hierarchy.n_leaves, hierarchy.heights
     inks = [INK] * n if colours is None else list(colours)
-    families, row = _rows(hierarchy, np.array([place(leaf) for leaf in range(n)]))
+    families, row = rows_of(hierarchy, np.array([place(leaf) for leaf in range(n)]))
     shade = inks + [""] * (hierarchy.n_nodes - n)
     for node, family in families.items():
         own = {shade[child] for child in family}
@@ -187,39 +169,9 @@ def draw_history(
     frame(ax, sides=("bottom",))
 
 
-def _rows(tree: pal.Hierarchy, place: Floats) -> tuple[dict[int, list[int]], Floats]:
-    # The children of each inner node from the top down, and the row of each node. Children come before their parents.
-    n, order = tree.n_leaves, tree.leaf_order
-    means = np.array([place[order[start:stop]].mean() for start, stop in tree.intervals])
-    families: dict[int, list[int]] = {node: [] for node in range(n, tree.n_nodes)}
-    for child, parent in enumerate(tree.parents[:-1].tolist()):
-        families[parent].append(child)
-    for family in families.values():
-        family.sort(key=lambda child: (means[child], child))
-    row, stack, free = np.zeros(tree.n_nodes), [tree.n_nodes - 1], 0
-    while stack:
-        node = stack.pop()
-        if node < n:
-            row[node], free = free, free + 1
-        else:
-            stack += families[node][::-1]
-    for node, family in families.items():
-        row[node] = (row[family[0]] + row[family[-1]]) / 2
-    return families, row
-
-
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Any, list[Any]]:
     """A figure of so many inches, and its Axes row by row."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(rows, columns, figsize=(width, height), layout="constrained", squeeze=False)
     return figure, list(axes.reshape(-1))
-
-
-def save(figure: Any, path: Path) -> None:
-    """As a PNG file."""
-    import matplotlib.pyplot as plt
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)

@@ -13,10 +13,9 @@ from typing import Any
 
 import common
 import numpy as np
-from common import Floats
+from common import INK, Floats, frame
 
 import palmette as pal
-from palmette.plot._axes import INK, frame
 
 
 def bridge(times: Floats, start: float, stop: float, rng: np.random.Generator) -> Floats:

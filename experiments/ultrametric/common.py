@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tomllib
 import warnings
 from collections.abc import Sequence
@@ -14,8 +15,12 @@ import numpy.typing as npt
 
 from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Fit, Graph, Loss, Triplet, fit
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+sys.path.append(str(Path(__file__).parents[1]))
+
+import shared
+from shared import BLUE, INK, ORANGE, Floats, Ints, frame  # noqa: F401
+
+columns, save, tell = shared.columns, shared.save, shared.tell
 
 GREY = "#b5b5b5"
 # Okabe and Ito, and more.
@@ -32,12 +37,7 @@ def settings(path: Path | None = None) -> dict[str, Any]:
 
 def parser(description: str, data: str | None = None) -> argparse.ArgumentParser:
     """A command line that knows --out, --settings and, where `data` says what it is, --data."""
-    made = argparse.ArgumentParser(description=description)
-    if data:
-        made.add_argument("--data", type=Path, required=True, help=data)
-    made.add_argument("--out", type=Path, default=Path("ultrametric"), help="folder for what is written")
-    made.add_argument("--settings", type=Path, help="another file than settings.toml beside the script")
-    return made
+    return shared.parser(description, "ultrametric", data)
 
 
 # Fits.
@@ -100,15 +100,6 @@ def cut(children: npt.ArrayLike, k: int) -> Ints:
 # Words.
 
 
-def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Cells side by side; the first `left` columns flush left, the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [
-        [c.ljust(w) if k < left else c.rjust(w) for k, (c, w) in enumerate(zip(r, widths, strict=True))] for r in rows
-    ]
-    return "\n".join("  " + "  ".join(row).rstrip() for row in cells)
-
-
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """A table of Markdown, the first row above the line."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
@@ -120,13 +111,6 @@ def plain(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".", 1) if 0 <= value < 0.995 else f"{value:.2f}"
 
 
-def tell(text: str, path: Path) -> None:
-    """Print, and write to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
-    print(text, flush=True)
-
-
 # Pictures.
 
 
@@ -135,12 +119,3 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **m
     import matplotlib.pyplot as plt
 
     return plt.subplots(rows, columns, figsize=(width, height), layout="constrained", squeeze=False, **more)
-
-
-def save(figure: Any, path: Path) -> None:
-    """As a PNG file."""
-    import matplotlib.pyplot as plt
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)

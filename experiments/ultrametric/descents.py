@@ -19,12 +19,11 @@ import clusterings
 import common
 import numpy as np
 from clusterings import accuracy, matched
-from common import COLOURS, Floats, Ints
+from common import COLOURS, INK, Floats, Ints, frame
 from published import published, stop_of
 from toys import toys
 
 from palmette._extras import require
-from palmette.plot._axes import INK, frame
 from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Fit, Graph, Loss, Triplet, average_linkage
 
 LOSSES = ("Closest", "Closest + size", "Closest + triplet", "Dasgupta")

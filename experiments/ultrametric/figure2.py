@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import common
 import numpy as np
 from clusterings import accuracy, matched
-from common import COLOURS, GREY, Floats, Ints
+from common import COLOURS, GREY, INK, Floats, Ints, frame
 
-from palmette.plot._axes import INK, frame
 from palmette.ultrametric import Graph, average_linkage
 
 PANELS = ("Closest", "Closest + size", "Closest + triplet", "Dasgupta")

@@ -16,11 +16,9 @@ from typing import Any
 
 import common
 import numpy as np
-from common import Floats
+from common import INK, Floats
 from regions import Regions, contours, gradient_of, read_image, regions_of
 from scipy import ndimage
-
-from palmette.plot._axes import INK
 
 
 def show(ax: Any, title: str, pixels: Floats, **how: Any) -> None:

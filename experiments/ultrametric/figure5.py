@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import common
 import figure5_time
 import numpy as np
-from common import COLOURS, Floats
+from common import COLOURS, INK, Floats, frame
 from lower_bound import closest_bound
 from regions import gradient_of, read_image, regions_of
 
-from palmette.plot._axes import INK, frame
 from palmette.ultrametric import Closest, Graph, average_linkage, closest_exact, subdominant
 
 Rng = np.random.Generator

@@ -8,9 +8,8 @@ from typing import Any
 
 import common
 import numpy as np
-from common import COLOURS
+from common import COLOURS, INK, frame
 
-from palmette.plot._axes import INK, frame
 from palmette.ultrametric import Graph, fit
 
 LOSSES = ("Closest", "Closest + size", "Closest + triplet", "Dasgupta")

@@ -18,9 +18,7 @@ import clusterings
 import common
 import numpy as np
 from clusterings import Found, Table, accuracy
-from common import COLOURS, Floats
-
-from palmette.plot._axes import INK, frame
+from common import COLOURS, INK, Floats, frame
 
 TITLES = {
     "digit1": "Digit1",

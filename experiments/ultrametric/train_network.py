@@ -22,11 +22,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 import torch
+from common import BLUE, INK, ORANGE, frame
 from matplotlib.collections import LineCollection
 
 import palmette as pal
 from palmette.interop.torch import subdominant as min_max
-from palmette.plot._axes import BLUE, INK, ORANGE, frame
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.subdominant import Subdominant, subdominant
 

@@ -38,6 +38,7 @@ __all__ = [
     "specialise",
     "specialise_called",
     "specialise_inline",
+    "specialise_reduction",
 ]
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
@@ -241,6 +242,12 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
 def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
     """Like `specialise`, for a part of other kernels: always inlined."""
     return inline(_fill(template, functions))
+
+
+@functools.cache
+def specialise_reduction(template: Callable[..., Any], **functions: Any) -> Any:
+    """Like `specialise_inline`, for a loop that reduces an array."""
+    return reduction(_fill(template, functions))
 
 
 @functools.cache

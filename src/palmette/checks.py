@@ -251,13 +251,20 @@ def check_matrix(values: ArrayLike, name: str) -> Floats:
     return (matrix + matrix.T) / 2
 
 
-def check_points(values: ArrayLike, name: str = "points", *, missing: bool = False, empty: bool = False) -> Floats:
-    """An (n, d) matrix of finite numbers, one row per leaf; NaN is let through if `missing`, n = 0 if `empty`."""
+def check_points(
+    values: ArrayLike, name: str = "points", *, missing: bool = False, empty: bool = False, columns: bool = False
+) -> Floats:
+    """An (n, d) matrix of finite numbers, one row per leaf; NaN is let through if `missing`, n = 0 if `empty`.
+
+    With `columns`, there must be one at least.
+    """
     points = _as_floats(values, name)
     if points.ndim != 2:
         raise ValueError(f"{name} has shape {points.shape}; expected (n, d): one row per leaf, one column per variable")
     if len(points) == 0 and not empty:
         raise ValueError(f"{name} is empty; at least one leaf is needed")
+    if columns and points.shape[1] == 0:
+        raise ValueError(f"{name} has shape {points.shape}: there are no columns; give at least one")
     _check_entries(points, name, missing)
     return points
 

@@ -14,6 +14,7 @@ from palmette._plain import IS_PLAIN
 from palmette.octets import load, not_below, repeat, store
 
 __all__ = [
+    "LOG_2_PI",
     "accumulate",
     "add_exponentials",
     "add_shares",
@@ -35,6 +36,7 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / math.fac
 _CENTRES = 1 + (np.arange(128) + 0.5) / 128
 _INVERSES, _LOGS = 1 / _CENTRES, np.log(_CENTRES)
 _LOG_2 = math.log(2)
+LOG_2_PI = math.log(2 * math.pi)
 
 _HARMLESS = 82 * _LOG_2  # 2^29 terms, each smaller by this than the largest, are less than 2^-53 of the sum
 _LAST = 1e-15  # of a number so large that it does not feel the former: the largest must count

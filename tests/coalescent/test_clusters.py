@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coalescent_cases import FairCoins
+from coalescent_oracle import random_history
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from palmette.coalescent import Brownian, Gaussian, IndependentSites, Process, log_likelihood
+from palmette.coalescent import Brownian, Gaussian, IndependentSites, log_likelihood
 from palmette.coalescent.clusters import flat_clusters, log_ratios
-from palmette.coalescent.process import Prepared
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 from palmette.simulate import coalescent
@@ -155,30 +156,11 @@ def test_one_leaf_is_one_cluster() -> None:
     assert len(log_ratios([[1]], h, IndependentSites())) == 0
 
 
-class Guess(Process):
-    """A user's process with the default root: the ratio is log Z."""
-
-    def prepare(self, x: Any) -> Prepared:
-        return Prepared(Guess, np.zeros(1), np.asarray(x, dtype=float), 1)
-
-    @staticmethod
-    def meet(theta, left, right, out):
-        out[0] = abs(left[0] - right[0])
-        return 1.0
-
-    @staticmethod
-    def log_z(theta, meeting, s):
-        return 1.0 - meeting[0] - s
-
-    @staticmethod
-    def join(theta, left, l_left, right, l_right, out):
-        out[0] = 0.5 * (left[0] + right[0])
-
-
 def test_a_process_of_ones_own_is_cut_by_its_z() -> None:
-    h = Hierarchy.from_merges([[0, 1], [3, 2]], heights=[0.1, 0.3])
-    assert log_ratios([[0.0], [0.2], [1.1]], h, Guess()) == pytest.approx([0.6, -0.5], abs=1e-12)
-    assert flat_clusters([[0.0], [0.2], [1.1]], h, Guess()) == Partition([0, 0, 1])
+    h, x = random_history(6, 3), np.random.default_rng(3).integers(0, 2, (6, 5))
+    same = IndependentSites(0.8, [[0.5, 0.5]] * 5)
+    assert log_ratios(x, h, FairCoins()) == pytest.approx(log_ratios(x, h, same), abs=1e-10)
+    assert flat_clusters(x, h, FairCoins()) == flat_clusters(x, h, same)
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,11 @@ def test_draws_average_the_scatter():
     parts = [estimate_rate(x, each, process).rate for each in (history, other)]
     np.testing.assert_allclose(estimate_rate(x, draws, process).rate, shares @ parts)
     codes = (x > 0).astype(int)
-    found = estimate_sites(codes, draws, IndependentSites(1.0, [[0.5, 0.5]] * 2), rounds=1)
-    assert 0 < found.rate < np.inf
+    sites = IndependentSites(1.0, [[0.5, 0.5]] * 2)
+    with np.errstate(divide="ignore"):
+        alone = CoalescentDraws(merges, ages, np.log([1.0, 0.0]), 0.0, np.ones(5), tuple("012345"))
+    mixed, only, single = (estimate_sites(codes, each, sites, rounds=1).rate for each in (draws, alone, history))
+    assert only == single != mixed
 
 
 def test_the_sample_covariance_is_unbiased():
@@ -344,6 +347,9 @@ def test_bad_input_is_refused():
         InverseGamma(0.0, 1.0)
     with pytest.raises(ValueError, match="at least 1"):
         Gamma(0.5, 1.0)
+    for scale, why in ((-1.0, "-1.0; give"), ([[1, 2], [2, 1]], "not positive"), ([[1, 1], [0, 1]], "not symmetric")):
+        with pytest.raises(ValueError, match=f"scale is {why}"):
+            InverseWishart(scale, 3.0)
     with pytest.raises(ValueError, match="the scale of the prior has shape"):
         estimate_rate(np.ones((5, 2)), history, Brownian(np.eye(2)), prior=InverseWishart(np.eye(3), 3.0))
     with pytest.raises(ValueError, match="column 0 of x has fewer than 2 entries"):

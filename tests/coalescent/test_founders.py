@@ -7,15 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from coalescent_cases import data_of
 
 import palmette as pal
 from palmette import coalescent
 from palmette.coalescent.draws import CoalescentDraws
 from palmette.coalescent.founders import error_of, founder_errors
-
-
-def few(n, d, seed):
-    return pal.simulate.coalescent(n, coalescent.Brownian(), rng=seed, n_columns=d).x
 
 
 def quiet(*arguments, **options):
@@ -45,11 +42,14 @@ def test_one_founder_says_nothing():
 
 
 def test_several_runs_are_their_pool_by_evidence():
-    x = few(5, 2, 0)
+    x = data_of(5, 2, 0)
     found = quiet(x, coalescent.Brownian(), 120, n_runs=3, proposal="race", rng=1)
     assert np.bincount(found.runs).tolist() == [40, 40, 40]
     runs = found.by_run()
     assert np.exp(found.log_evidence) == pytest.approx(np.mean([np.exp(run.log_evidence) for run in runs]))
+    np.testing.assert_allclose(sum(run.n_effective for run in runs), found.n_effective)
+    assert all((run.n_effective <= 40).all() for run in runs)
+    np.testing.assert_array_equal(runs[1].by_run()[0].n_effective, runs[1].n_effective)
     weight = np.exp(found.run_log_evidences - found.log_evidence) / 3
     cluster = found.cluster_probabilities(0.0)[2].members
     shares = [float(run.cluster_probability(cluster)) for run in runs]
@@ -61,7 +61,7 @@ def test_several_runs_are_their_pool_by_evidence():
 
 
 def test_errors_cover_the_spread_between_seeds():
-    x = few(6, 3, 5)
+    x = data_of(6, 3, 5)
     found = [quiet(x, coalescent.Brownian(), 200, proposal="race", rng=seed) for seed in range(20)]
     assert all(each.verdict.usable for each in found)
     names = {row.members for each in found for row in each.cluster_probabilities(0.05)}
@@ -75,7 +75,7 @@ def test_errors_cover_the_spread_between_seeds():
 
 
 def test_collapsed_particles_warn_and_are_not_usable():
-    x = few(14, 40, 2)
+    x = data_of(14, 40, 2)
     with pytest.warns(UserWarning, match=r"of 60 particles .* are independent, too few for probabilities; take more"):
         found = coalescent.smc(x, coalescent.Brownian(), 60, proposal="prior-prior", rng=0)
     verdict = found.verdict
@@ -97,6 +97,25 @@ def test_runs_whose_particles_all_die_carry_nothing():
     assert float(found.cluster_probability(["a", "c"])) == 0.0
     assert found.run_log_evidences.tolist() == [0.0, -np.inf]
     assert found.verdict.n_effective_runs == 1.0
+
+
+def test_what_is_resampled_keeps_the_word_on_its_runs():
+    children, ages = np.tile([[0, 1], [3, 2]], (200, 1, 1)), np.tile([0.1, 0.2], (200, 1))
+    log_weights = np.repeat([0.0, -9.0, -9.0, -9.0], 50)
+    found = CoalescentDraws(children, ages, log_weights, -1.0, np.ones(2), ("a", "b", "c"), np.arange(200) // 50)
+    fewer = found.resampled(100, rng=0).resampled(80, rng=1)
+    assert min(found.n_independent, fewer.n_independent) > 20
+    for each in (found, fewer):
+        assert each.verdict.n_effective_runs == pytest.approx(1.0, abs=1e-3)
+        assert not each.verdict.usable
+    assert fewer.verdict.n_particles == 80
+    assert fewer.run_log_evidences == pytest.approx([-1.0])
+
+
+def test_a_history_without_weight_is_not_the_most_credible():
+    children, ages = np.array([[[0, 2], [3, 1]], [[0, 1], [3, 2]]]), np.tile([0.1, 0.2], (2, 1))
+    found = CoalescentDraws(children, ages, np.array([-np.inf, 0.0]), 0.0, np.ones(2), ("a", "b", "c"))
+    assert found.most_credible() == found[1]
 
 
 @pytest.mark.slow

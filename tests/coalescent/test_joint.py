@@ -13,7 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette import Hierarchy
-from palmette.coalescent import Brownian, Gaussian, IndependentSites, log_joint, log_likelihood, log_prior
+from palmette.coalescent import (
+    Brownian,
+    Gaussian,
+    IndependentSites,
+    InverseWishart,
+    greedy,
+    log_joint,
+    log_likelihood,
+    log_prior,
+)
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.joint import evaluate_events
 
@@ -219,3 +228,18 @@ def test_hierarchies_that_are_no_histories_are_refused(hierarchy: Hierarchy, mes
 def test_a_history_must_be_a_hierarchy() -> None:
     with pytest.raises(TypeError, match="expected a Hierarchy"):
         log_prior("((a,b),c);")  # type: ignore[arg-type]
+
+
+def test_what_is_no_process_is_refused() -> None:
+    pair = Hierarchy.from_merges([[0, 1]], heights=[1.0])
+    process: Any = Brownian  # the class, not one of it
+    with pytest.raises(TypeError, match="expected a process, such as"):
+        greedy([[0.0], [1.0]], process)
+    with pytest.raises(TypeError, match="expected a process, such as"):
+        log_joint([[0.0], [1.0]], pair, process)
+
+
+def test_what_holds_arrays_can_be_compared_and_kept_in_sets() -> None:
+    root, prior = Gaussian([0.0, 1.0]), InverseWishart([[1.0, 0.0], [0.0, 1.0]], 3.0)
+    assert root != Gaussian([0.0, 1.0])
+    assert len({root, prior, root, prior}) == 2

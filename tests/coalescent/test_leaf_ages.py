@@ -28,7 +28,7 @@ from palmette.coalescent.proposals import PROPOSALS
 pytestmark = pytest.mark.filterwarnings("ignore:of .* particles .* are independent")
 
 AGES = st.lists(st.sampled_from([0.0, 0.0, 0.2, 0.5, 1.5]), min_size=1, max_size=7)
-BORN = [[0.0, 0.0, 0.6], [0.3, 0.0, 0.9], [0.4, 0.4, 0.0]]
+BORN = [[0.0, 0.0, 0.6], [0.3, 0.0, 0.9], [0.4, 0.4, 0.0], [0.0, 0.0, 0.0]]
 THREE_POINTS = np.array([[0.0, 0.2], [0.5, -0.1], [1.1, 0.9]])
 LAW = [[0.5, 0.3, 0.2], [0.4, 0.6]]
 THREE_ROWS = np.array([[0, 1], [0, -1], [2, 1]])
@@ -115,11 +115,6 @@ def test_three_rows_of_sites_have_the_evidence_of_all_histories(proposal: str) -
     assert_evidence(found, evidence_of_three_rows())
 
 
-def test_leaves_at_one_age_have_the_evidence_that_they_always_had() -> None:
-    exact, _ = evidence_of_three_points((0.0, 0.0, 0.0))
-    assert_evidence(smc(THREE_POINTS, Brownian(), 4000, n_runs=100, rng=0), exact)
-
-
 def test_all_proposals_agree_on_leaves_that_arrive_one_by_one() -> None:
     born = [0.0, 0.1, 0.1, 0.3, 0.5, 0.8]
     x = dated(born, 4, Brownian(), 2).x
@@ -163,6 +158,11 @@ def test_leaves_that_are_equally_old_are_no_other_case(age: float) -> None:
         first, second = greedy(x, Brownian(), rule), greedy(x, Brownian(), rule, leaf_ages=born)
         assert (second.log_joint, second.n_clamped) == (first.log_joint, first.n_clamped)
         np.testing.assert_array_equal(second.hierarchy.heights, first.hierarchy.heights + age)
+        now, then = (coalescent.place(x, h, Brownian(), x[:1] + 0.1) for h in (first.hierarchy, second.hierarchy))
+        np.testing.assert_allclose(then.probabilities, now.probabilities, atol=1e-9)
+        np.testing.assert_allclose(then.ages, now.ages + age, rtol=1e-6)
+    (one_rate, _), (two_rate, _) = (coalescent.fit(x, Brownian(), scale="em", leaf_ages=a) for a in (None, born))
+    assert two_rate.rate == pytest.approx(one_rate.rate)
     plain, aged = (pal.simulate.coalescent(5, rng=2, leaf_ages=ages) for ages in (None, np.full(5, age)))
     np.testing.assert_array_equal(aged.hierarchy.heights, plain.hierarchy.heights + age)
 
@@ -225,7 +225,7 @@ def test_parameters_of_leaves_of_several_ages() -> None:
     process, found = coalescent.fit(x, Brownian(np.ones(3)), leaf_ages=born)
     assert process.rate.sum() == pytest.approx(coalescent.sample_covariance(x, leaf_ages=born).sum())
     np.testing.assert_array_equal(found.hierarchy.heights[:5], born)
-    with pytest.raises(ValueError, match='scale="em" takes leaves at age 0 only'):
+    with pytest.raises(ValueError, match='scale="em" takes leaves of one age only'):
         coalescent.fit(x, Brownian(np.ones(3)), scale="em", leaf_ages=born)
 
 
@@ -237,7 +237,7 @@ def test_predictions_know_the_ages_and_places_refuse_them() -> None:
     found = coalescent.log_predictive_entry(hidden, draw.hierarchy, Brownian(), draw.x)
     parts = [log_likelihood(x, draw.hierarchy, Brownian()) for x in (draw.x, hidden)]
     assert found == pytest.approx([parts[0] - parts[1]], abs=1e-9)
-    with pytest.raises(ValueError, match="leaf 2 has height 1; place takes leaves at age 0 only"):
+    with pytest.raises(ValueError, match="leaf 2 has height 1 and others 0; place takes leaves of one age only"):
         coalescent.place(draw.x, draw.hierarchy, Brownian(), draw.x[0] + 0.1)
 
 

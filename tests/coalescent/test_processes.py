@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coalescent_cases import FairCoins
 from coalescent_oracle import random_history, slow_best_length
 from golden import read
 from hypothesis import given, settings
@@ -274,36 +275,6 @@ def test_meetings_count_what_both_know() -> None:
         assert kind.log_integral(theta, nothing, 0.7, 2.0) == pytest.approx(math.log(0.5), abs=1e-9)
         s, log_q = kind.propose_length(theta, nothing, 0.7, 2.0, 1, 2, 3)
         assert log_q == pytest.approx(math.log(2.0) - 2.0 * (s - 0.7) / 2, abs=0.05)
-
-
-class FairCoins(Process):
-    """One fair coin per site, copied or tossed again: the least that a process must define."""
-
-    def prepare(self, x: Any) -> Prepared:
-        heads = np.asarray(x, dtype=float)
-        return Prepared(FairCoins, np.array([0.8]), 2.0 * heads, heads.shape[1], heads.size * math.log(0.5))
-
-    @staticmethod
-    def meet(theta, left, right, out):  # type: ignore[no-untyped-def]
-        for d in range(out.size):
-            out[d] = 0.5 * (left[d] * right[d] + (2.0 - left[d]) * (2.0 - right[d]))
-        return out.size
-
-    @staticmethod
-    def log_z(theta, meeting, s):  # type: ignore[no-untyped-def]
-        kept = math.exp(-theta[0] * s)
-        total = 0.0
-        for d in range(meeting.size):
-            z = (1.0 - kept) + kept * meeting[d]
-            total += math.log(z) if z > 0.0 else -np.inf
-        return total
-
-    @staticmethod
-    def join(theta, left, l_left, right, l_right, out):  # type: ignore[no-untyped-def]
-        for d in range(out.size):
-            a = 1.0 + math.exp(-theta[0] * l_left) * (left[d] - 1.0)
-            b = 1.0 + math.exp(-theta[0] * l_right) * (right[d] - 1.0)
-            out[d] = 2.0 * a * b / (a * b + (2.0 - a) * (2.0 - b))
 
 
 def test_a_process_of_ones_own_needs_three_functions() -> None:

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import cophenet, linkage
@@ -113,9 +112,3 @@ def test_the_same_graph_gives_the_same_bits():
     graph = Graph.from_points(np.random.default_rng(6).normal(size=(500, 3)))
     first, second = average_linkage(graph), average_linkage(graph)
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
-
-
-def test_irises_come_closer_than_by_descent():
-    datasets = pytest.importorskip("sklearn.datasets")
-    graph = Graph.from_points(datasets.load_iris().data, 5, averaged=True)
-    assert np.mean((average_linkage(graph).values - graph.weights) ** 2) < 0.00273

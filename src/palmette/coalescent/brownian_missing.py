@@ -18,10 +18,9 @@ import numpy as np
 from palmette._jit import called, inline, reduction
 from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
+from palmette.numeric import LOG_2_PI
 
 __all__ = ["ByColumn", "Coupled"]
-
-_LOG_2_PI = math.log(2 * math.pi)
 
 
 class ByColumn(Process):
@@ -70,7 +69,7 @@ class ByColumn(Process):
         if n_zero > 0 and quadratic < np.inf:
             # e^(−e/2s) of another dimension at the same distance 0 would win, but then quadratic is inf.
             return np.inf
-        return -0.5 * (count * _LOG_2_PI + log_total + math.log(product) + quadratic + meeting[1])
+        return -0.5 * (count * LOG_2_PI + log_total + math.log(product) + quadratic + meeting[1])
 
     @staticmethod
     def slopes(theta, meeting, s):
@@ -117,7 +116,7 @@ class ByColumn(Process):
             if theta[1] == 0.0 or total == np.inf:
                 continue
             if total > 0.0:
-                value -= 0.5 * (_LOG_2_PI + math.log(total) + distance / total)
+                value -= 0.5 * (LOG_2_PI + math.log(total) + distance / total)
             elif distance > 0.0:
                 return -np.inf
             else:
@@ -338,7 +337,7 @@ def _log_root_coupled(theta, message):
         return np.inf if not widest > 0.0 else -np.inf
     _factor(total)
     _divide(total, gap)
-    value = -0.5 * count * _LOG_2_PI
+    value = -0.5 * count * LOG_2_PI
     for k in range(count):
         value -= 0.5 * gap[k, 0] ** 2 + math.log(total[k, k])
     return value

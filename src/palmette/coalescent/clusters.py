@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from palmette._jit import specialise
 from palmette.array_types import Floats
-from palmette.checks import check_number, check_points
-from palmette.coalescent.brownian import Brownian, Gaussian
-from palmette.coalescent.joint import evaluate_events
+from palmette.checks import check_number
+from palmette.coalescent.joint import evaluate_events, total_logs
 from palmette.coalescent.process import Process, check_process
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
@@ -61,50 +60,16 @@ def log_ratios(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> Floa
     array([ 0.934, -0.43 ])
     """
     check_process(process)
-    if isinstance(process, Brownian):
-        process = _with_density(process, x)
-    prepared = process.prepare(x)
+    prepared = process.with_density(x).prepare(x)
     events = evaluate_events(prepared, hierarchy)
     h = np.empty(len(events.messages))
     specialise(_root_of_each, log_root=prepared.kind.log_root)(prepared.theta, events.messages, h)
-    together = _add(events.log_z, h[prepared.n_leaves :])
-    apart = _add(*h[hierarchy.children].T)
+    together = total_logs([events.log_z, h[prepared.n_leaves :]], axis=0)
+    apart = total_logs(h[hierarchy.children], axis=1)
     with np.errstate(invalid="ignore"):
         return np.where(together > -np.inf, np.where(together == apart, 0.0, together - apart), -np.inf)
-
-
-def _add(one: Floats, two: Floats) -> Floats:
-    # −inf wins over inf, as in the log likelihood.
-    with np.errstate(invalid="ignore"):
-        return np.where((one == -np.inf) | (two == -np.inf), -np.inf, one + two)
 
 
 def _root_of_each(theta, messages, out):
     for v in range(out.size):
         out[v] = log_root(theta, messages[v])
-
-
-def _with_density(process: Brownian, x: npt.ArrayLike) -> Brownian:
-    # The same process with a root that has a density; its variance is that of the data where it has none.
-    if isinstance(process.root, Gaussian) and process.root.variance > 0.0:
-        return process
-    process.prepare(x)  # complains about x, if there is reason to
-    points = check_points(x, "x", missing=True)
-    counts = (~np.isnan(points)).sum(axis=0)
-    centre = np.nansum(points / np.maximum(counts, 1), axis=0)
-    mean = process.root.mean if isinstance(process.root, Gaussian) else centre
-    return Brownian(process.rate, Gaussian(mean, _variance(points - centre, process.rate)), process.leaf_variance)
-
-
-def _variance(centred: Floats, rate: Floats) -> float:
-    # The mean square per entry in units of Λ; by its diagonal where entries are missing.
-    is_missing = np.isnan(centred)
-    if rate.ndim == 2 and not is_missing.any():
-        white = np.linalg.solve(np.linalg.cholesky(rate), centred.T).T
-    else:
-        white = centred / np.sqrt(np.diag(rate) if rate.ndim == 2 else rate)
-    told = (~is_missing).sum(axis=0) > 1  # by a column
-    if not told.any():
-        return 1.0
-    variance = float(np.mean(np.nanmean(white[:, told] ** 2, axis=0)))
-    return variance if variance > 0.0 else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -10,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats, Ints, Numbers
 from palmette.clusters import Cluster, cluster_mask
-from palmette.coalescent.founders import ParticleVerdict, error_of, founder_errors, judge_runs, n_independent
+from palmette.coalescent.founders import error_of, founder_errors, n_independent
 from palmette.coalescent.process import Process
+from palmette.coalescent.verdict import ParticleVerdict, judge_runs
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
@@ -21,6 +23,7 @@ from palmette.hierarchy.tree_set import binary_trees
 from palmette.labels import describe_cluster
 from palmette.posterior import Draws
 from palmette.posterior.estimate import Estimate
+from palmette.posterior.node_ages import largest_product
 from palmette.posterior.tables import Table
 from palmette.sampling.estimates import SampledClusterRow
 from palmette.trellis.hierarchies.observed import Observed, observe
@@ -43,6 +46,7 @@ class CoalescentDraws(Draws):
     """
 
     is_exact = False
+    _whole: CoalescentDraws | None = None  # what these were resampled from
 
     def __init__(
         self,
@@ -50,10 +54,10 @@ class CoalescentDraws(Draws):
         ages: Floats,
         log_weights: Floats,
         log_evidence: float,
-        n_effective: Floats,
+        n_effective: Floats,  # (n − 1,) in all, or (runs, n − 1)
         labels: tuple[str, ...],
-        runs: npt.NDArray[np.integer] | None = None,
-        founders: npt.NDArray[np.integer] | None = None,
+        runs: Numbers | None = None,
+        founders: Numbers | None = None,
         process: Process | None = None,
         leaf_ages: Floats | None = None,
     ) -> None:
@@ -64,7 +68,7 @@ class CoalescentDraws(Draws):
         self.children, self.ages = read_only(children), read_only(ages)
         self.weights, self._log_weights = read_only(weight / weight.sum()), log_weights
         self.log_evidence = float(log_evidence)
-        self.n_effective = read_only(n_effective)
+        self._n_effective = np.atleast_2d(n_effective)
         self.labels = labels
         self.runs = read_only(np.zeros(len(weight), dtype=np.int64) if runs is None else runs)
         self.founders = read_only(np.arange(len(weight)) if founders is None else founders)
@@ -81,13 +85,22 @@ class CoalescentDraws(Draws):
     def __getitem__(self, index: slice) -> CoalescentDraws: ...
     def __getitem__(self, index: int | slice) -> Hierarchy | CoalescentDraws:
         if isinstance(index, slice):
-            arrays = self.children[index], self.ages[index], self._log_weights[index]
-            origin = self.runs[index], self.founders[index], self.process
-            known = self.log_evidence, self.n_effective, self.labels
-            return CoalescentDraws(*arrays, *known, *origin, leaf_ages=self.leaf_ages)
+            return self._some(index, self._log_weights[index], self.log_evidence, self._n_effective, self.runs[index])
         i = range(len(self))[index]
         heights = np.concatenate([self.leaf_ages, self.ages[i]])
         return Hierarchy.from_merges(self.children[i], self.labels, heights=heights)
+
+    def _some(
+        self, where: Any, log_weights: Floats, log_evidence: float, n_effective: Floats, runs: Numbers | None
+    ) -> CoalescentDraws:
+        # The histories at these places, of which the rest is as it was.
+        known = log_weights, log_evidence, n_effective, self.labels, runs, self.founders[where]
+        return CoalescentDraws(self.children[where], self.ages[where], *known, self.process, self.leaf_ages)
+
+    @cached_property
+    def n_effective(self) -> Floats:
+        """(n − 1,): the effective number of particles after each event, before any resampling, of all runs."""
+        return read_only(self._n_effective.sum(axis=0))
 
     @cached_property
     def n_independent(self) -> float:
@@ -103,14 +116,12 @@ class CoalescentDraws(Draws):
             return np.log(np.bincount(of, np.exp(self._log_weights - top)) / np.bincount(of)) + top
 
     def by_run(self) -> list[CoalescentDraws]:
-        """Each run by itself, with its own evidence."""
+        """Each run by itself, with its own evidence and effective numbers."""
         found = []
         for run, log_evidence in zip(np.unique(self.runs), self.run_log_evidences.tolist(), strict=True):
             own = self.runs == run
-            arrays = self.children[own], self.ages[own], self._log_weights[own]
-            origin = self.runs[own], self.founders[own], self.process
-            known = log_evidence, self.n_effective, self.labels
-            found.append(CoalescentDraws(*arrays, *known, *origin, leaf_ages=self.leaf_ages))
+            n_effective = self._n_effective[[run]] if len(self._n_effective) > 1 else self._n_effective
+            found.append(self._some(own, self._log_weights[own], log_evidence, n_effective, self.runs[own]))
         return found
 
     @cached_property
@@ -118,6 +129,9 @@ class CoalescentDraws(Draws):
         """Whether the runs agree and hold enough independent histories, in figures and, as a string, in words."""
         self._require_some()
         inner = slice(self.n_leaves, self._trellis.n_clusters - 1)
+        if self._whole is not None:
+            own = replace(self._whole.verdict, n_particles=len(self), n_independent=self.n_independent)
+            return replace(own, standard_error=float(self._errors[inner].max(initial=0.0)))
         figures = self.run_log_evidences, self._run_shares[:, inner], self._errors[inner]
         name = lambda i: describe_cluster(self._trellis.members(self.n_leaves + i), self.labels)  # noqa: E731
         return judge_runs(*figures, len(self), self.n_independent, name)
@@ -167,7 +181,7 @@ class CoalescentDraws(Draws):
         is a topology of its own, and `map` says little; this one has the clusters that many histories agree on. Its
         `support` are the probabilities of its clusters.
         """
-        return self.support(self[int(np.log(self._probabilities[self._clusters]).sum(axis=1).argmax())])
+        return self.support(self[largest_product(self._probabilities, self._clusters)])
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> list[Hierarchy]:
         """`size` of the histories, drawn by weight, with repetition."""
@@ -175,12 +189,14 @@ class CoalescentDraws(Draws):
         return [self[int(i)] for i in chosen]
 
     def resampled(self, size: int, rng: np.random.Generator | int | None = None) -> CoalescentDraws:
-        """`size` of the histories, drawn by weight, with repetition, and of equal weight: fewer, for what is costly."""
+        """`size` of the histories, drawn by weight, with repetition, and of equal weight: fewer, for what is costly.
+
+        They are one run. What the runs that they come from say of each other stays in the verdict.
+        """
         chosen = np.sort(np.random.default_rng(rng).choice(len(self), size, p=self.weights))
-        known = self.log_evidence, self.n_effective, self.labels
-        origin = self.runs[chosen], self.founders[chosen], self.process
-        arrays = self.children[chosen], self.ages[chosen], np.zeros(size)
-        return CoalescentDraws(*arrays, *known, *origin, leaf_ages=self.leaf_ages)
+        found = self._some(chosen, np.full(size, self.log_evidence), self.log_evidence, self._n_effective, None)
+        found._whole = self if self._whole is None else self._whole
+        return found
 
     def expectation(self, values: npt.ArrayLike) -> Any:
         """Σ weight · value, for one value or array per history."""
@@ -202,7 +218,7 @@ class CoalescentDraws(Draws):
         return SparseTrellis.from_observed(self._observed)
 
     @cached_property
-    def _rows(self) -> npt.NDArray[np.integer]:  # type: ignore[override]
+    def _rows(self) -> Numbers:  # type: ignore[override]
         # (S, n − 1): the splits of the trellis that each history is made of, increasing.
         return np.sort(self._observed.splits, axis=1)
 
@@ -212,9 +228,9 @@ class CoalescentDraws(Draws):
         return np.asarray(np.bincount(which.reshape(-1), self.weights)[which.reshape(-1)], dtype=np.float64)
 
     @cached_property
-    def _clusters(self) -> npt.NDArray[np.integer]:
+    def _clusters(self) -> Numbers:
         # (S, n − 1): the clusters of two leaves or more of each history.
-        clusters: npt.NDArray[np.integer] = self._trellis.parent[self._rows]
+        clusters: Numbers = self._trellis.parent[self._rows]
         return clusters
 
     @cached_property

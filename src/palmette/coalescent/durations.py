@@ -16,7 +16,7 @@ import numpy as np
 from palmette._jit import inline, specialise_called, specialise_inline
 from palmette.numeric import unit_draw
 
-__all__ = ["best_length_from", "log_integral_from", "log_survival_from", "no_root", "propose_length_from", "stream_key"]
+__all__ = ["best_length_from", "log_integral_from", "log_survival_from", "propose_length_from", "stream_key"]
 
 # A process's functions and ours for it, put in by `specialise`.
 log_z = slopes = longest = log_density = climb = find_window = fall_through = line_through = cast(Any, None)
@@ -77,12 +77,6 @@ def _searching(log_z: Any) -> dict[str, Any]:
         "log_density": log_density,
         "find_window": specialise_called(_find_window, log_density=log_density, climb=climb),
     }
-
-
-@inline
-def no_root(theta, message):
-    """0: a flat or stationary root adds nothing to the log likelihood."""
-    return 0.0
 
 
 @inline

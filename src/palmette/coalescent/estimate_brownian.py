@@ -19,12 +19,12 @@ from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import ages_of, evaluate_events, require_one_age
+from palmette.coalescent.joint import ages_of, ages_since_leaves, evaluate_events
 from palmette.coalescent.leaf_ages import check_leaf_ages
-from palmette.coalescent.priors import InverseGamma, InverseWishart
+from palmette.coalescent.priors import InverseGamma, InverseWishart, Prior
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["estimate_rate", "estimate_scale", "sample_covariance"]
+__all__ = ["by_moments", "estimate_rate", "estimate_scale", "estimate_shape", "sample_covariance"]
 
 Shape = Literal["scalar", "diagonal", "full"]  # by the number of axes of a rate
 
@@ -79,7 +79,7 @@ def estimate_rate(
     process: Brownian,
     *,
     shape: Shape | None = None,
-    prior: InverseWishart | InverseGamma | None = None,
+    prior: Prior | None = None,
 ) -> Brownian:
     """The process with Λ at its maximum given the history: of the likelihood S/N, with a prior of the posterior.
 
@@ -105,6 +105,27 @@ def estimate_rate(
     count = np.tensordot(weights, [part[1] for part in parts], axes=1)
     maximum = _likeliest if prior is None else prior.maximum
     return process.with_rate(maximum(scatter, count))
+
+
+def estimate_shape(points: Floats, hierarchy: Hierarchy, process: Brownian, prior: Prior | None) -> Brownian:
+    """The same from one history, with the trace of Λ as it was."""
+    found = estimate_rate(points, hierarchy, process, prior=prior)
+    return found.with_rate(found.rate * (_trace(process) / _trace(found)))
+
+
+def _trace(process: Brownian) -> float:
+    return float(np.trace(process.rate) if process.rate.ndim == 2 else process.rate.sum())
+
+
+def by_moments(points: Floats, process: Brownian, leaf_ages: npt.ArrayLike | None) -> Brownian:
+    """Λ scaled so that the variances of columns with at least two entries add up to what they are."""
+    told = (~np.isnan(points)).sum(axis=0) > 1
+    rate, _ = process.on_columns(points.shape[1])
+    if not told.any():
+        return process
+    variances = sample_covariance(points[:, told], "diagonal", process.leaf_variance, leaf_ages)
+    factor = float(variances.sum() / (np.diag(rate) if rate.ndim == 2 else rate)[told].sum())
+    return process.with_rate(process.rate * factor) if factor > 0 else process
 
 
 def _likeliest(scatter: Floats, count: Floats) -> Floats:
@@ -173,9 +194,9 @@ def estimate_scale(x: npt.ArrayLike, hierarchy: Hierarchy, process: Brownian, ro
 
 def _log_events(points: Floats, hierarchy: Hierarchy, process: Brownian) -> tuple[Floats, Floats]:
     # log ∫ e^(−cδ) Z(s0 + 2δ) dδ of every event, and how many entries the two lineages share.
-    require_one_age(hierarchy, "estimate_scale")
+    ages, _ = ages_since_leaves(hierarchy, "estimate_scale")
     prepared, n = process.prepare(points), hierarchy.n_leaves
-    messages, ages = evaluate_events(prepared, hierarchy).messages, ages_of(hierarchy)
+    messages = evaluate_events(prepared, hierarchy).messages
     order = np.argsort(ages[n:], kind="stable")
     before, rates = np.zeros(n - 1), np.empty(n - 1)
     before[order[1:]] = ages[n:][order[:-1]]

@@ -12,12 +12,16 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer, check_non_negative, check_points
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import both_sides, branch_lengths
-from palmette.coalescent.priors import Gamma
+from palmette.coalescent.priors import Gamma, Prior
 from palmette.coalescent.site_entries import site_tables
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["estimate_sites"]
+
+Part = Literal["rate", "equilibrium"]
+
+BOTH: tuple[Part, ...] = ("rate", "equilibrium")
 
 _LEAST, _MOST = 1e-12, 1e12  # of a rate of change: the likelihood can rise for ever towards 0 or inf
 
@@ -29,8 +33,8 @@ def estimate_sites(
     *,
     rounds: int = 10,
     pseudo_count: float = 0.5,
-    prior: Gamma | None = None,
-    update: Collection[Literal["rate", "equilibrium"]] = ("rate", "equilibrium"),
+    prior: Prior | None = None,
+    update: Collection[Part] = BOTH,
 ) -> IndependentSites:
     """The process after `rounds` of EM given the history: each raises the likelihood, with priors the posterior.
 
@@ -50,6 +54,8 @@ def estimate_sites(
     """
     if not isinstance(process, IndependentSites):
         raise TypeError(f"expected IndependentSites, not {process!r}")
+    if not isinstance(prior, Gamma | None):
+        raise TypeError(f"the prior of rates of change is Gamma, not {prior!r}")
     if unknown := set(update) - {"rate", "equilibrium"}:
         raise ValueError(f'update holds {sorted(unknown)}; give "rate", "equilibrium" or both')
     check_non_negative("pseudo_count", pseudo_count)

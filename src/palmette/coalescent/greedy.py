@@ -19,7 +19,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.leaf_ages import check_leaf_ages
-from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels, labels_of
@@ -99,6 +99,7 @@ def greedy(
     """
     check_choice("rule", rule, get_args(Rule))
     check_choice("ties", ties, get_args(Ties))
+    check_process(process)
     prepared = process.prepare(x)
     names = check_labels(labels_of(x, labels), prepared.n_leaves)
     born = check_leaf_ages(leaf_ages, prepared.n_leaves)

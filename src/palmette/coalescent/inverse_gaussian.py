@@ -16,13 +16,12 @@ import math
 import numpy as np
 
 from palmette._jit import inline, kernel
-from palmette.numeric import unit_draw
+from palmette.numeric import LOG_2_PI, unit_draw
 
 __all__ = ["draw_truncated", "log_truncated_integral"]
 
 _NODES, _WEIGHTS = (np.ascontiguousarray(values) for values in np.polynomial.legendre.leggauss(16))
 _DROP = 42.0
-_LOG_2_PI = math.log(2 * math.pi)
 
 
 @inline
@@ -110,7 +109,7 @@ def log_truncated_integral(dimension, energy, rate, lowest):
     if lowest < middle:
         total += _side(p, grow, shrink, math.log(lowest / middle) if lowest > 0.0 else -np.inf, -1.0)
     at_mode = p * math.log(middle) - 0.5 * rate * (middle - lowest) - shrink
-    return at_mode - 0.5 * dimension * _LOG_2_PI + math.log(0.5 * total)
+    return at_mode - 0.5 * dimension * LOG_2_PI + math.log(0.5 * total)
 
 
 @kernel

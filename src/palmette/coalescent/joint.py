@@ -16,11 +16,11 @@ import numpy.typing as npt
 from palmette._jit import specialise
 from palmette.array_types import Floats
 from palmette.coalescent.leaf_ages import check_leaf_ages
-from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["BothSides", "Events", "ages_of", "both_sides", "branch_lengths", "evaluate_events"]
-__all__ += ["log_joint", "log_likelihood", "log_prior", "require_one_age", "total_log"]
+__all__ = ["BothSides", "Events", "ages_of", "ages_since_leaves", "both_sides", "branch_lengths"]
+__all__ += ["evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log", "total_logs"]
 
 meet = log_z = join = log_root = cast(Any, None)  # a process's, put in by `specialise`
 
@@ -64,6 +64,7 @@ def log_likelihood(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> 
     >>> round(log_likelihood([[0.0], [0.1], [1.0]], history, coalescent.Brownian()), 6)
     -1.515984
     """
+    check_process(process)
     prepared = process.prepare(x)
     events = evaluate_events(prepared, hierarchy)
     return total_log([*events.log_z, events.log_root, prepared.log_constant])
@@ -192,20 +193,24 @@ def ages_of(hierarchy: Hierarchy) -> Floats:
     return ages
 
 
-def require_one_age(hierarchy: Hierarchy, where: str) -> None:
-    """Refuse a history whose leaves are not all at age 0, for the function that is called `where`."""
-    _check_at_zero(ages_of(hierarchy)[: hierarchy.n_leaves], f"{where} takes leaves at age 0 only")
-
-
-def _check_at_zero(ages: Floats, wanted: str) -> None:
-    if ages.any():
-        leaf = int(np.argmax(np.abs(ages)))
-        raise ValueError(f"leaf {leaf} has height {ages[leaf]:g}; {wanted}")
+def ages_since_leaves(hierarchy: Hierarchy, where: str) -> tuple[Floats, float]:
+    """The age of every node, (2n − 1,), counted from the leaves, and theirs; refused if they differ, for `where`."""
+    ages, n = ages_of(hierarchy), hierarchy.n_leaves
+    young = float(ages[:n].min())
+    leaf = int(np.argmax(ages[:n]))
+    if ages[leaf] - young > _slack(ages):
+        raise ValueError(
+            f"leaf {leaf} has height {ages[leaf]:g} and others {young:g}; {where} takes leaves of one age only"
+        )
+    return np.maximum(ages - young, 0.0), young
 
 
 def _check_heights(ages: Floats, n: int, leaf_ages: npt.ArrayLike | None) -> None:
     if leaf_ages is None:
-        _check_at_zero(ages[:n], "all leaves of a coalescent are at 0 unless leaf_ages says how old they are")
+        if ages[:n].any():
+            leaf = int(np.argmax(np.abs(ages[:n])))
+            wanted = "all leaves of a coalescent are at 0 unless leaf_ages says how old they are"
+            raise ValueError(f"leaf {leaf} has height {ages[leaf]:g}; {wanted}")
         return
     known = check_leaf_ages(leaf_ages, n)
     off = (ages[:n] - ages[:n].min()) - (known - known.min())
@@ -235,5 +240,11 @@ def total_log(terms: Any) -> float:
     >>> total_log([1.0, np.inf, -np.inf])
     -inf
     """
+    return float(total_logs(terms, axis=None))
+
+
+def total_logs(terms: Any, axis: int | None) -> Floats:
+    """The same along an axis."""
     values = np.asarray(terms, dtype=np.float64)
-    return -np.inf if (values == -np.inf).any() else float(values.sum())
+    with np.errstate(invalid="ignore"):
+        return np.where((values == -np.inf).any(axis=axis), -np.inf, values.sum(axis=axis))

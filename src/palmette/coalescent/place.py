@@ -17,7 +17,7 @@ import numpy.typing as npt
 from palmette._jit import inline, specialise, specialise_called
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.joint import both_sides, evaluate_events, log_likelihood, require_one_age, total_log
+from palmette.coalescent.joint import ages_since_leaves, both_sides, evaluate_events, log_likelihood, total_log
 from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 
@@ -65,7 +65,7 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
 
     `new` is a row, or rows, each placed by itself; entries may be missing. One quadrature for each branch and each time
     between events, right to about 1e-10: O(n²) for one row. Over `CoalescentDraws` the mixture, in which histories
-    count by their weight times their density of the new row. All leaves are at age 0, the new one too. A process of
+    count by their weight times their density of the new row. All leaves are of one age, the new one too. A process of
     your own that has a ``log_root`` needs a static method ``root_message(theta)`` as well, which returns the
     distribution of the root's state as a message.
 
@@ -83,8 +83,6 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
         raise ValueError(f"new has {rows.shape[1]} columns but x has {points.shape[1]}; give the same columns")
     rows, _ = known_rows(rows, process, "new")
     weights, histories = weighted_histories(history)
-    for each in histories:
-        require_one_age(each, "place")
     found = [[_place(points, each, process, row) for each in histories] for row in rows]
     logs, ages = (np.array([[each[k] for each in row] for row in found]) for k in range(2))
     return replace(_mixed(weights, logs, ages, *_clusters_of(histories)), labels=history.labels)
@@ -118,19 +116,19 @@ def _mixed(weights: Floats, logs: Floats, ages: Floats, clusters: Any, numbers: 
 
 def _place(points: Floats, hierarchy: Hierarchy, process: Process, row: Floats) -> tuple[Floats, Floats]:
     # log ∫ and mean age on each branch, (2n − 1,).
-    n = len(points)
+    n, (since, young) = len(points), ages_since_leaves(hierarchy, "place")
     both = process.prepare(np.vstack([points, row]))
     old = Prepared(both.kind, both.theta, both.leaves[:n], both.n_meeting, both.log_constant)
     seen = both_sides(old, hierarchy)
-    events = np.concatenate([[0.0], np.sort(seen.ages[n:])])
+    events = np.concatenate([[0.0], np.sort(since[n:])])
     hazard = np.concatenate([[0.0], np.cumsum(np.arange(n, 1, -1) * np.diff(events))])
     logs, ages, ends = np.empty(2 * n - 1), np.empty(2 * n - 1), np.full(2 * n - 1, np.inf)
-    ends[hierarchy.children] = seen.ages[n:, None]
+    ends[hierarchy.children] = since[n:, None]
     room = np.empty(both.n_message), np.empty(both.n_meeting)
     sides = (seen.messages, seen.outside, seen.reach, both.leaves[n])
-    world = (both.theta, seen.ages, events, hazard, *sides, *room)
+    world = (both.theta, since, events, hazard, *sides, *room)
     _surveying(both.kind)(world, ends, logs, ages)
-    return logs + _log_constant(process, points, hierarchy, old), ages
+    return logs + _log_constant(process, points, hierarchy, old), ages + young
 
 
 def _surveying(kind: type[Process]) -> Any:

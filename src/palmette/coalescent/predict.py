@@ -10,12 +10,12 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
-from palmette.coalescent.entries import Prediction
 from palmette.coalescent.joint import log_likelihood, total_log
-from palmette.coalescent.process import Process, known_rows
+from palmette.coalescent.prediction import Prediction
+from palmette.coalescent.process import Process, defines, known_rows
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Imputation", "Prediction", "impute", "log_predictive_entry", "predict"]
+__all__ = ["Imputation", "impute", "log_predictive_entry", "predict"]
 
 
 def predict(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Process) -> Prediction:
@@ -69,7 +69,7 @@ def _log_mean(logs: Floats, weights: Floats) -> Floats:
 
 def _log_entries(points: Floats, hierarchy: Hierarchy, process: Process, truth: Floats) -> Floats:
     values = truth[np.isnan(points)]
-    if type(process).predict_entries is not Process.predict_entries:
+    if defines(type(process), "predict_entries"):
         return process.predict_entries(points, hierarchy).log_density(values)
     entries, found = np.argwhere(np.isnan(points)), np.zeros(len(values))
     base = log_likelihood(points, hierarchy, process)

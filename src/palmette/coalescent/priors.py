@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.coalescent.brownian import check_positive_definite
 
-__all__ = ["Gamma", "InverseGamma", "InverseWishart"]
+__all__ = ["Gamma", "InverseGamma", "InverseWishart", "Prior"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InverseWishart:
     """p(Λ) ∝ |Λ|^(−(ν + D + 1)/2) e^(−tr(Ψ Λ⁻¹)/2): Ψ = `scale`, a (D, D) matrix or a number times the identity."""
 
@@ -21,8 +22,12 @@ class InverseWishart:
 
     def __post_init__(self) -> None:
         scale = np.asarray(self.scale, dtype=np.float64)
-        if scale.ndim not in (0, 2) or not np.isfinite(scale).all():
+        if scale.ndim not in (0, 2) or scale.shape != scale.T.shape or not scale.size:
             raise ValueError(f"scale has shape {scale.shape}; give a positive number or a (D, D) matrix")
+        if not np.isfinite(scale).all() or (scale.ndim == 0 and not scale > 0):
+            raise ValueError(f"scale is {self.scale!r}; give a positive number or a (D, D) matrix")
+        if scale.ndim:
+            check_positive_definite(scale, "scale")
         if not self.degrees > 0:
             raise ValueError(f"degrees is {self.degrees}; it must be positive")
 
@@ -60,3 +65,6 @@ class Gamma:
     def __post_init__(self) -> None:
         if not (self.shape >= 1 and self.rate >= 0):
             raise ValueError(f"Gamma({self.shape}, {self.rate}): the shape must be at least 1, the rate at least 0")
+
+
+Prior = InverseWishart | InverseGamma | Gamma

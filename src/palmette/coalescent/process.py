@@ -8,20 +8,30 @@ branches that lead to the event: every process here is reversible, so it does no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
+from palmette._jit import inline
 from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.checks import check_points
 from palmette.coalescent import durations
-from palmette.coalescent.entries import Prediction
+from palmette.coalescent.prediction import Prediction
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Prepared", "Process", "check_columns", "check_process", "known_rows"]
+if TYPE_CHECKING:
+    from palmette.coalescent.priors import Prior
+
+__all__ = ["Prepared", "Process", "check_process", "defines", "known_rows"]
+
+
+@inline
+def no_root(theta, message):
+    """0: a flat or stationary root adds nothing to the log likelihood."""
+    return 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +112,13 @@ class Process:
     ``has_units``
         whether log Z is a density whose unit depends on which entries two lineages have in common; False. `greedy` does
         not break ties by it then.
+    ``leaf_variance``
+        how much leaves vary about their lineages; NaN. At 0, rows that are the same have infinite density, and `smc`
+        refuses them.
+    ``with_density(self, x)``
+        the process with a root that has a density, which `flat_clusters` compares with; itself.
+    ``first_guess(self, points, scale, leaf_ages)`` and ``refitted(self, points, hierarchy, prior, scale)``
+        the process that `fit` begins with, and the one whose parameters are the best given a history.
 
     What is left out is made from ``log_z`` by the numerical methods of `palmette.coalescent.durations`.
     """
@@ -109,13 +126,14 @@ class Process:
     meet: ClassVar[Any]
     log_z: ClassVar[Any]
     join: ClassVar[Any]
-    log_root: ClassVar[Any] = staticmethod(durations.no_root)
+    log_root: ClassVar[Any] = staticmethod(no_root)
     best_length: ClassVar[Any]
     log_integral: ClassVar[Any]
     propose_length: ClassVar[Any]
     log_survival: ClassVar[Any]
     missing_code: ClassVar[float] = np.nan
     has_units: ClassVar[bool] = False
+    leaf_variance: float = np.nan
 
     _made: ClassVar[frozenset[str]] = frozenset()  # the functions that were made from others
     _signatures: ClassVar[dict[str, str]] = {
@@ -148,11 +166,23 @@ class Process:
     @classmethod
     def root_message(cls, theta: Floats) -> Any:
         """The distribution of the root's state as a message; None if it is flat or the equilibrium."""
-        if cls.log_root is not durations.no_root:
+        if defines(cls, "log_root"):
             raise TypeError(
                 f"{cls.__name__} has a log_root, so that its root is a lineage of its own; give it a static method "
                 "root_message(theta), too, that returns the message of that lineage"
             )
+
+    def with_density(self, x: npt.ArrayLike) -> Process:
+        """The process with a root that has a density; itself, if nothing else is said."""
+        return self
+
+    def first_guess(self, points: Floats, scale: str | None, leaf_ages: npt.ArrayLike | None) -> Process:
+        """The process that `fit` begins with."""
+        raise TypeError(f"{type(self).__name__} has no first_guess, so that its parameters cannot be fitted")
+
+    def refitted(self, points: Floats, hierarchy: Hierarchy, prior: Prior | None, scale: str | None) -> Process:
+        """The process with the best parameters given a history."""
+        raise TypeError(f"{type(self).__name__} has no refitted, so that its parameters cannot be fitted")
 
     def predict_entries(self, points: Floats, hierarchy: Hierarchy) -> Prediction:
         """The distribution of each entry that is NaN in `points`, given the others."""
@@ -180,14 +210,6 @@ def check_process(process: Any) -> None:
         raise TypeError(f"expected a process, such as palmette.coalescent.Brownian(), not {process!r}")
 
 
-def check_columns(x: npt.ArrayLike) -> Floats:
-    """An (n, D) matrix of at least one column, NaN where an entry is missing."""
-    points = check_points(x, "x", missing=True)
-    if points.shape[1] == 0:
-        raise ValueError(f"x has shape {points.shape}: there are no columns; give at least one")
-    return points
-
-
 def _complete(process: type[Process]) -> None:
     # Each function that no class in the line defines is made from log_z, and anew where log_z is another.
     functions = {name: getattr(process, name, None) for name in ("log_z", "slopes", "longest")}
@@ -197,11 +219,13 @@ def _complete(process: type[Process]) -> None:
         "propose_length": lambda: durations.propose_length_from(process.log_z),
         "log_survival": lambda: durations.log_survival_from(process.log_z),
     }
-    missing = [name for name in makers if not _defines(process, name)]
+    missing = [name for name in makers if not defines(process, name)]
     for name in missing:
         setattr(process, name, staticmethod(makers[name]()))
     process._made = frozenset(missing)
 
 
-def _defines(process: type[Process], name: str) -> bool:
-    return any(name in base.__dict__ and name not in base.__dict__.get("_made", ()) for base in process.__mro__)
+def defines(process: type[Process], name: str) -> bool:
+    """Whether a class in the line below `Process` has this of its own, and not made from others."""
+    line = process.__mro__[: process.__mro__.index(Process)]
+    return any(name in base.__dict__ and name not in base.__dict__.get("_made", ()) for base in line)

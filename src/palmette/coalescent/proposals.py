@@ -11,6 +11,7 @@ one lineage more from there on. Of m lineages that are left, `pending` have not 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,8 +22,6 @@ from palmette.coalescent.process import Prepared, Process
 from palmette.numeric import unit_draw
 
 __all__ = ["PROPOSALS", "Pool", "Swarm", "compile_proposal", "start", "work_of"]
-
-PROPOSALS = ("prior-prior", "prior-post", "post-post", "race")
 
 _PAIR, _DURATION, _LENGTH = 0, 1, 2  # steps of a particle's stream; candidates of a race begin at the last one
 _TURN = 3  # steps that a choice between two arrivals takes
@@ -283,22 +282,47 @@ def _move_slot(table, j, m):
             table[min(other, j), max(other, j)] = table[other, m - 1]
 
 
+class _Proposal(NamedTuple):
+    """What there is to know of one: its functions for a process, what it costs, and whether pairs have a time each."""
+
+    make: Callable[[type[Process], bool], tuple[Any, Any]]  #: (kind, has_arrivals) → `choose` and `follow`
+    pairs: Callable[[int, int], float]  #: that a particle with m lineages of n leaves looks at
+    nanoseconds: float  #: for each of them, besides those for its messages
+    is_race: bool = False
+
+
+def _by_pairs(template: Any, *integrals: str) -> Callable[[type[Process], bool], tuple[Any, Any]]:
+    def make(kind: type[Process], has_arrivals: bool) -> tuple[Any, Any]:
+        functions = {name: getattr(kind, name) for name in ("meet", "log_z", *integrals)}
+        if "log_survival" in functions and not has_arrivals:  # compiling it takes long, and nobody would ask
+            functions["log_survival"] = _for_ever
+        return specialise_inline(template, **functions), _nothing
+
+    return make
+
+
+def _make_race(kind: type[Process], has_arrivals: bool) -> tuple[Any, Any]:
+    enter = specialise_called(_enter, meet=kind.meet, log_z=kind.log_z, propose_length=kind.propose_length)
+    choose = specialise_inline(_race, meet=kind.meet, enter=enter, log_survival=kind.log_survival)
+    return choose, specialise_inline(_race_on, enter=enter)
+
+
+_POST_POST = _by_pairs(_post_post, "log_integral", "propose_length", "log_survival")
+_TABLE = {
+    "prior-prior": _Proposal(_by_pairs(_prior_prior), lambda m, n: 1.0, 20.0),
+    "prior-post": _Proposal(_by_pairs(_prior_post), lambda m, n: 0.5 * m * m, 20.0),
+    "post-post": _Proposal(_POST_POST, lambda m, n: 0.5 * m * m, 1500.0),
+    "race": _Proposal(_make_race, lambda m, n: float(m * m) if m == n else 4.0 * m, 1500.0, is_race=True),
+}
+PROPOSALS = tuple(_TABLE)
+
+
 def compile_proposal(kind: type[Process], name: str, has_arrivals: bool = False) -> Any:
     """advance(θ, pool, swarm, left, seed, event, first, last, gain, n_meeting) for the particles first … last − 1.
 
     `has_arrivals`: whether leaves differ in age.
     """
-    shared = {"meet": kind.meet, "log_z": kind.log_z}
-    survival = kind.log_survival if has_arrivals else _for_ever  # compiling it takes long, and nobody would ask
-    integrals = {"log_integral": kind.log_integral, "propose_length": kind.propose_length, "log_survival": survival}
-    if name == "race":
-        enter = specialise_called(_enter, **shared, propose_length=kind.propose_length)
-        choose = specialise_inline(_race, meet=kind.meet, enter=enter, log_survival=kind.log_survival)
-        follow = specialise_inline(_race_on, enter=enter)
-    else:
-        template = {"prior-prior": _prior_prior, "prior-post": _prior_post, "post-post": _post_post}[name]
-        choose = specialise_inline(template, **shared, **(integrals if name == "post-post" else {}))
-        follow = _nothing
+    choose, follow = _TABLE[name].make(kind, has_arrivals)
     return specialise(_advance, choose=choose, follow=follow, join=kind.join, log_root=kind.log_root)
 
 
@@ -309,14 +333,12 @@ def start(prepared: Prepared, leaf_ages: Floats, size: int, name: str) -> tuple[
     arrivals = np.argsort(leaf_ages, kind="stable")
     pool = Pool(np.empty((total, prepared.n_message)), np.zeros(total), np.zeros((total, 2), dtype=np.int64), arrivals)
     pool.message[:n], pool.age[:n] = prepared.leaves, leaf_ages
-    table = (size, n, n) if name == "race" else (size, 0, 0)
+    table = (size, n, n) if _TABLE[name].is_race else (size, 0, 0)
     pending = np.full(size, np.count_nonzero(leaf_ages))
     return pool, Swarm(np.tile(arrivals, (size, 1)), np.zeros(size), pending, np.full(table, np.inf), np.zeros(table))
 
 
 def work_of(prepared: Prepared, name: str, m: int) -> float:
     """Nanoseconds for one particle with m lineages, about."""
-    pairs = {"prior-prior": 1.0, "prior-post": 0.5 * m * m, "post-post": 0.5 * m * m, "race": 4.0 * m}[name]
-    if name == "race" and m == prepared.n_leaves:
-        pairs = float(m * m)
-    return pairs * (2.0 * prepared.n_message + (20.0 if name.startswith("prior") else 1500.0))
+    pairs = _TABLE[name].pairs(m, prepared.n_leaves)
+    return pairs * (2.0 * prepared.n_message + _TABLE[name].nanoseconds)

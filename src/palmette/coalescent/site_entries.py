@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from palmette.array_types import Floats, Ints
-from palmette.coalescent.entries import Prediction
 from palmette.coalescent.joint import ages_of, both_sides, evaluate_events
+from palmette.coalescent.prediction import Prediction
 from palmette.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from palmette.coalescent.sites import IndependentSites
 
 __all__ = ["draw_states", "predict_states", "site_tables"]
 
 
-def site_tables(process: Any, messages: Floats) -> tuple[Floats, Floats]:
+def site_tables(process: IndependentSites, messages: Floats) -> tuple[Floats, Floats]:
     """q (D, K) and M (…, D, K) of messages (…, n_message), 0 beyond the states of a site."""
     sizes = np.array([len(q) for q in process.equilibrium])
     is_state = np.arange(sizes.max()) < sizes[:, None]
@@ -24,7 +27,7 @@ def site_tables(process: Any, messages: Floats) -> tuple[Floats, Floats]:
     return q, table
 
 
-def predict_states(process: Any, points: Floats, hierarchy: Hierarchy) -> Prediction:
+def predict_states(process: IndependentSites, points: Floats, hierarchy: Hierarchy) -> Prediction:
     """The probabilities of the states of each missing entry by itself, under `IndependentSites`."""
     seen = both_sides(process.prepare(points), hierarchy)
     entries = np.argwhere(np.isnan(points))
@@ -35,7 +38,9 @@ def predict_states(process: Any, points: Floats, hierarchy: Hierarchy) -> Predic
     return Prediction(entries, probabilities=found / found.sum(axis=1, keepdims=True))
 
 
-def draw_states(process: Any, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
+def draw_states(
+    process: IndependentSites, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator
+) -> Floats:
     """(size, n, D): the points, with draws of all that is missing at once.
 
     From the root down, a state is copied with odds u M(parent's state) : 1 − u, else drawn from q M.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,14 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_distribution
-from palmette.coalescent.process import Prepared, Process, check_columns
+from palmette.checks import check_distribution, check_points
+from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.site_entries import draw_states, predict_states
 from palmette.numeric import exponential
+
+if TYPE_CHECKING:
+    from palmette.coalescent.priors import Prior
+    from palmette.hierarchy import Hierarchy
 
 __all__ = ["IndependentSites"]
 
@@ -106,6 +110,22 @@ class IndependentSites(Process):
             table[at] = q
             tables.append(table)
         return IndependentSites(self.rate, tables)
+
+    def first_guess(self, points: Floats, scale: str | None, leaf_ages: npt.ArrayLike | None) -> IndependentSites:
+        """The same process with equilibria that are numbers."""
+        if scale == "em":
+            raise ValueError('scale="em" is for Brownian motion; the mean rate of IndependentSites is kept')
+        return self.given(points)
+
+    def refitted(
+        self, points: Floats, hierarchy: Hierarchy, prior: Prior | None, scale: str | None
+    ) -> IndependentSites:
+        """Equilibria, and where sites have rates of their own the ratios of these, given a history."""
+        from palmette.coalescent.estimate_sites import BOTH, estimate_sites
+
+        update = BOTH if self.rate.ndim else BOTH[1:]
+        found = estimate_sites(points, hierarchy, self, prior=prior, update=update)
+        return IndependentSites(found.rate * (self.rate.mean() / found.rate.mean()), found.equilibrium)
 
     def _on_sites(self, codes: Ints) -> tuple[Ints, list[Floats]]:
         # Numbers of states (−1: missing), and q of each site.
@@ -249,7 +269,7 @@ def _check_equilibrium(value: Any) -> tuple[Floats, ...] | Literal["empirical", 
 
 
 def _check_codes(x: npt.ArrayLike) -> Ints:
-    points = check_columns(x)
+    points = check_points(x, "x", missing=True, columns=True)
     codes = np.where(np.isnan(points), -1.0, points)
     bad = np.argwhere((codes != np.floor(codes)) | (codes < -1) | (codes > 2**31))
     if len(bad):

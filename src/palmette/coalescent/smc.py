@@ -21,13 +21,14 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_integer, check_points, seed_of
 from palmette.coalescent.draws import CoalescentDraws
-from palmette.coalescent.founders import REMEDY, collapse, is_collapsed
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
 from palmette.coalescent.twins import refuse_twins
+from palmette.coalescent.verdict import REMEDY, collapse, is_collapsed
 from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
+from palmette.sampling.diagnostics import effective_number
 from palmette.threads import Workers, check_threads
 
 __all__ = ["RESAMPLINGS", "smc"]
@@ -93,7 +94,7 @@ def smc(
     prepared = process.prepare(x)
     names = check_labels(labels_of(x, labels), prepared.n_leaves)
     born = check_leaf_ages(leaf_ages, prepared.n_leaves)
-    if getattr(process, "leaf_variance", None) == 0.0:
+    if process.leaf_variance == 0.0:
         remedy = "give the process a leaf_variance, or merge such rows"
         refuse_twins(check_points(x, "x", missing=True), names, remedy, born)
     generator = np.random.default_rng(rng)
@@ -125,7 +126,7 @@ class _Runs:
         self._ranges = [slice(*np.searchsorted(self._run, [run, run + 1])) for run in range(self._run[-1] + 1)]
         self._log_weight = np.zeros(n_particles)  # since the last resampling
         self._log_evidence = np.full(n_particles, prepared.log_constant)  # of a run, up to then: in all its places
-        self._n_effective: list[float] = []
+        self._n_effective: list[list[float]] = []  # of each run, after each event
 
     def advance(self, event: int, workers: Workers) -> None:
         """One event for every particle."""
@@ -140,7 +141,7 @@ class _Runs:
         self._log_weight += gain
         if self._log_weight.max() == -np.inf:
             raise ValueError("every particle has weight 0: the data are impossible under the process")
-        self._n_effective.append(sum(_n_effective(self._log_weight[own]) for own in self._ranges))
+        self._n_effective.append([_n_effective(self._log_weight[own]) for own in self._ranges])
 
     def resample(self, how: str, below: float, generator: np.random.Generator) -> None:
         """Copies of particles by weight, in runs where few carry it all; the random numbers are drawn in any case."""
@@ -167,7 +168,8 @@ class _Runs:
         log_weights = self._log_evidence + self._log_weight
         if n == 1:
             log_weights += float(self._prepared.kind.log_root(self._prepared.theta, self._prepared.leaves[0]))
-        known = _log_mean(log_weights), np.array(self._n_effective), labels
+        n_effective = np.array(self._n_effective).reshape(n - 1, len(self._ranges)).T
+        known = _log_mean(log_weights), n_effective, labels
         origin = self._run, self._founder, process
         return CoalescentDraws(children, ages, log_weights, *known, *origin, leaf_ages=self._leaf_ages)
 
@@ -187,12 +189,9 @@ def _unrolled(pool: Pool, root: int, n: int) -> tuple[Ints, Floats]:
 
 
 def _n_effective(log_weight: Floats) -> float:
-    # (Σ w)² / Σ w²; 0 if no particle has any.
+    # 0 if no particle has any weight.
     top = log_weight.max()
-    if top == -np.inf:
-        return 0.0
-    weight = np.exp(log_weight - top)
-    return float(weight.sum() ** 2 / (weight**2).sum())
+    return 0.0 if top == -np.inf else effective_number(np.exp(log_weight - top))
 
 
 def _log_mean(log_weight: Floats) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Numbers
 from palmette.checks import check_number
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
@@ -17,7 +17,7 @@ from palmette.labels import align_labels
 from palmette.posterior.conditional_clusters import sample_weights
 from palmette.trellis.hierarchies.observed import check_weights, observe
 
-__all__ = ["NodeAges", "most_credible", "node_ages"]
+__all__ = ["NodeAges", "largest_product", "most_credible", "node_ages"]
 
 
 class NodeAges(NamedTuple):
@@ -80,9 +80,13 @@ def most_credible(trees: Iterable[Hierarchy], *, weights: npt.ArrayLike | None =
     given = sample_weights(trees, weights)
     found = trees if isinstance(trees, TreeSet) else list(trees)
     seen = observe(found, given)
+    return found[largest_product(seen.totals, seen.parent[seen.splits])]
+
+
+def largest_product(shares: npt.NDArray[Any], clusters: Numbers) -> int:
+    """The first row of `clusters` (S, k) whose `shares` have the largest product; a share may be 0."""
     with np.errstate(divide="ignore"):
-        logs = np.log(seen.totals[seen.parent[seen.splits]]).sum(axis=1)
-    return found[int(logs.argmax())]
+        return int(np.log(shares[clusters]).sum(axis=1).argmax())
 
 
 def _ages(tree: Hierarchy, number: int) -> Floats:

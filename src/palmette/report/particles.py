@@ -3,7 +3,7 @@
 import numpy as np
 
 from palmette.coalescent import CoalescentDraws
-from palmette.coalescent.founders import ParticleVerdict
+from palmette.coalescent.verdict import ParticleVerdict
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents
 from palmette.report.hierarchies import AGREED, SMALL, hierarchy_picture

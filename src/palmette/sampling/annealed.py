@@ -33,6 +33,7 @@ from palmette.progress import Progress
 from palmette.sampling.chance import ANNEALED
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.conditioned import conditioned
+from palmette.sampling.diagnostics import effective_number
 from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 from palmette.sampling.partition_moves import PartitionMoves
@@ -84,8 +85,7 @@ class Annealed:
     @property
     def effective_runs(self) -> float:
         """(Σ w)² / Σ w² at t = 1: if it is far below the number of runs, more steps are needed."""
-        weights = _relative(self.log_weights[:, -1])
-        return float(weights.sum() ** 2 / (weights**2).sum())
+        return effective_number(_relative(self.log_weights[:, -1]))
 
     def log_partition_at(self, k: int) -> Estimate:
         """log Z at tempers[k]."""

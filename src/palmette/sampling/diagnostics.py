@@ -19,6 +19,7 @@ from palmette.checks import check_number, check_positive
 __all__ = [
     "MORE_SEEN",
     "batch_edges",
+    "effective_number",
     "effective_size",
     "indicator_error",
     "is_open",
@@ -44,6 +45,15 @@ def is_open(shares: Floats) -> npt.NDArray[np.bool_]:
 def batch_edges(n_draws: int) -> Ints:
     """Where the batches of a chain begin and end, whose spread tells the error of a mean over all draws."""
     return np.linspace(0, n_draws, min(_BATCHES, n_draws) + 1).astype(np.int64)
+
+
+def effective_number(weights: Floats) -> float:
+    """(Σ w)² / Σ w²: as many things of equal weight would be worth as much.
+
+    >>> effective_number(np.array([1.0, 1.0, 0.0]))
+    2.0
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def split_r_hat(values: npt.ArrayLike) -> float | Floats:

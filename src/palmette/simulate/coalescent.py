@@ -14,6 +14,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.leaf_ages import check_leaf_ages
+from palmette.coalescent.motion import add_from_root, coloured, square_root
 from palmette.coalescent.process import Process
 from palmette.coalescent.sites import IndependentSites
 from palmette.hierarchy import Hierarchy
@@ -112,7 +113,7 @@ class _Motion:
             begin, self.spread = process.root.mean, process.root.variance
         self.n_columns = _agree(n_columns, process.rate, begin)
         self.begin = np.broadcast_to(begin, self.n_columns)
-        self.scale = np.linalg.cholesky(process.rate).T if process.rate.ndim == 2 else np.sqrt(process.rate)
+        self.scale = square_root(process.rate)
 
     def walk(self, parents: list[int], lengths: Floats, rng: np.random.Generator) -> States:
         # The spread at the root and the noise of the leaves are motion, too.
@@ -120,11 +121,9 @@ class _Motion:
         times[-1] += self.spread
         times[: (len(times) + 1) // 2] += self.leaf_variance
         white = np.sqrt(times)[:, None] * rng.standard_normal((len(times), self.n_columns))
-        states = white @ self.scale if self.scale.ndim == 2 else white * self.scale
+        states = coloured(white, self.scale)
         states[-1] += self.begin
-        for v in range(len(parents) - 2, -1, -1):
-            states[v] += states[parents[v]]
-        return states
+        return add_from_root(states, parents)
 
 
 class _Sites:

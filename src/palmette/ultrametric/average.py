@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats, Indices
 from palmette.hashing import mix
 from palmette.ultrametric.graph import Graph
 
@@ -24,11 +24,11 @@ __all__ = ["AverageLinkage", "average_linkage"]
 class AverageLinkage(NamedTuple):
     """What `average_linkage` finds in a graph of N vertices, M edges and c components."""
 
-    values: npt.NDArray[np.float64]
+    values: Floats
     """The height at which the two ends of each edge are joined, shape (M,): an ultrametric on the edges."""
-    children: npt.NDArray[np.int32]
+    children: Indices
     """The two clusters of each join in SciPy's numbering, shape (N − c, 2): join i makes cluster N + i."""
-    heights: npt.NDArray[np.float64]
+    heights: Floats
     """The mean weight between the two clusters of each join, shape (N − c,); it never falls."""
 
 

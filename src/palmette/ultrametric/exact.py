@@ -25,8 +25,9 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.errors import TrellisTooLarge
+from palmette.ultrametric.found import FoundUltrametric
 from palmette.ultrametric.graph import Graph
-from palmette.ultrametric.subdominant import Fitted, subdominant
+from palmette.ultrametric.subdominant import subdominant
 
 __all__ = ["ExactClosest", "closest_exact"]
 
@@ -39,7 +40,7 @@ _ROUNDING = 1e-13  # more than what rounding can add to a mean of squares of num
 
 
 @dataclass(frozen=True, eq=False)
-class ExactClosest(Fitted):
+class ExactClosest(FoundUltrametric):
     """The ultrametric with the least mean (u − w)², and a proof of how near that is to the least.
 
     The true least loss lies in [`lower_bound`, `loss`]. `n_levels` is the number of even levels that it took.
@@ -51,6 +52,11 @@ class ExactClosest(Fitted):
 
     def _facts(self) -> list[tuple[str, object]]:
         return [("loss", self.loss), ("no loss is below", self.lower_bound)]
+
+    @property
+    def best_loss(self) -> float:
+        """The loss, by the name that it has in a `Fit`."""
+        return self.loss
 
     @property
     def gap(self) -> float:

@@ -17,10 +17,11 @@ from palmette.checks import check_choice, check_integer, check_positive
 from palmette.progress import Progress
 from palmette.ultrametric.adam import Adam
 from palmette.ultrametric.average import average_linkage
+from palmette.ultrametric.found import FoundUltrametric
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.losses import Loss
 from palmette.ultrametric.rounds import Rounds
-from palmette.ultrametric.subdominant import Fitted, Subdominant, check_edge_values
+from palmette.ultrametric.subdominant import Subdominant, check_edge_values
 
 __all__ = ["Fit", "fit"]
 
@@ -36,8 +37,8 @@ class _Settings:
     progress: bool | None
 
 
-@dataclass(frozen=True)
-class Fit(Fitted):
+@dataclass(frozen=True, eq=False)
+class Fit(FoundUltrametric):
     """The best ultrametric that a fit came by, and how it got there. `resume` goes on from where it ended."""
 
     loss: Loss
@@ -53,8 +54,8 @@ class Fit(Fitted):
     start: str
     """Where the descent began: "weights", "average", or "given"."""
     _settings: _Settings = field(repr=False)
-    _optimiser: Adam = field(repr=False, compare=False)
-    _rounds: Rounds = field(repr=False, compare=False)
+    _optimiser: Adam = field(repr=False)
+    _rounds: Rounds = field(repr=False)
 
     @property
     def iterations(self) -> int:
@@ -185,7 +186,7 @@ def _begin(graph: Graph, loss: Loss, place: Any, settings: _Settings, rounds: Ro
         name, weights = "given", check_edge_values(graph, place, "start")
         if (weights < 0).any():
             raise ValueError(f"start must not be negative, but that of edge {int(weights.argmin())} is {weights.min()}")
-    here, optimiser = Subdominant._of(graph, weights), Adam.at(weights, settings.scale)
+    here, optimiser = Subdominant.of(graph, weights), Adam.at(weights, settings.scale)
     nothing = Fit(here, loss, np.inf, 0, np.empty(0), False, name, settings, optimiser, rounds)
     return _descend(nothing, iterations)
 
@@ -200,7 +201,7 @@ def _descend(before: Fit, iterations: int) -> Fit:
     converged = False
     try:
         while not converged and len(history) < len(before.history) + iterations:
-            here = Subdominant._of(graph, read_only(optimiser.weights.copy()))
+            here = Subdominant.of(graph, read_only(optimiser.weights.copy()))
             value, gradient = _evaluate(loss, here)
             if value < best_loss:
                 best, best_loss, best_iteration = here, value, len(history)

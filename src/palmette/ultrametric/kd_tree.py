@@ -72,9 +72,7 @@ def check_coordinates(values: npt.ArrayLike, name: str) -> Floats:
     >>> check_coordinates([[1, 2]], "points")
     array([[1., 2.]])
     """
-    checked = np.ascontiguousarray(check_points(values, name))
-    if checked.shape[1] == 0:
-        raise ValueError(f"{name} has no columns; expected (n, d) with d ≥ 1, one column per variable")
+    checked = np.ascontiguousarray(check_points(values, name, columns=True))
     if (largest := np.abs(checked).max()) > _LARGEST:
         raise ValueError(f"{name} holds values as large as {largest:g}, whose squares overflow; divide by a constant")
     return checked

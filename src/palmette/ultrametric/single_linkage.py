@@ -11,9 +11,9 @@ they are numbered: neighbouring edges tend to share vertices, and the sorted ord
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Floats, Indices
 
 __all__ = ["find_root", "membership_below", "merge_tree", "rising_order", "single_linkage", "where_they_meet"]
 
@@ -23,7 +23,7 @@ _DIGIT, _SHIFT = 2048, 11
 _PATIENCE = 4  # moves per edge that the insertion of the last stage may take
 
 
-def rising_order(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+def rising_order(weights: Floats) -> Indices:
     """The edges from the lightest to the heaviest, equal ones by number; what a stable argsort gives.
 
     >>> rising_order(np.array([2.0, 1.0, 2.0, -1.0]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +10,6 @@ import numpy.typing as npt
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
 from palmette.checks import check_integer
-from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.ultrametric.graph import Graph
 from palmette.ultrametric.single_linkage import (
@@ -23,10 +20,9 @@ from palmette.ultrametric.single_linkage import (
     where_they_meet,
 )
 
-__all__ = ["Fitted", "Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
+__all__ = ["Subdominant", "check_edge_values", "is_ultrametric", "min_max_distances", "subdominant"]
 
 _MOST_VERTICES = 20_000  # a matrix of all pairs takes 3.2 GB then
-_DRAWN = 2000  # vertices up to which a notebook has a picture
 
 
 class Subdominant(Immutable):
@@ -52,12 +48,15 @@ class Subdominant(Immutable):
     """How many vertices the smaller of the two children of each merge has."""
     merge_of_edge: Indices
     """The number of the merge at which the two ends of each edge meet, shape (M,)."""
+    links: Ints
+    """(N,): what each vertex hangs from and since which merge, as `single_linkage.where_they_meet` takes it."""
 
     def __init__(self) -> None:
         raise TypeError("a Subdominant is made by ultrametric.subdominant(graph, weights)")
 
     @classmethod
-    def _of(cls, graph: Graph, weights: Floats) -> Subdominant:
+    def of(cls, graph: Graph, weights: Floats) -> Subdominant:
+        """`subdominant` of weights that are known to be good."""
         links, tree_edges, smaller, merges = single_linkage(
             graph.n_vertices, graph.sources, graph.targets, rising_order(weights)
         )
@@ -69,11 +68,9 @@ class Subdominant(Immutable):
             tree_edges=read_only(tree_edges),
             smaller_sizes=read_only(smaller),
             merge_of_edge=read_only(merges),
-            _links=links,
+            links=links,
         )
         return made
-
-    _links: Ints
 
     @cached_property
     def values(self) -> Floats:
@@ -87,7 +84,7 @@ class Subdominant(Immutable):
 
     @cached_property
     def _tree(self) -> tuple[Indices, Indices]:
-        children, sizes = merge_tree(self._links, len(self.altitudes))
+        children, sizes = merge_tree(self.links, len(self.altitudes))
         return read_only(children), read_only(sizes)
 
     @property
@@ -113,7 +110,7 @@ class Subdominant(Immutable):
         """
         first, second = np.broadcast_arrays(self._vertices(x, "x"), self._vertices(y, "y"))
         merges = np.empty(first.shape, dtype=np.int32)
-        where_they_meet(self._links, first.ravel(), second.ravel(), merges.reshape(-1))
+        where_they_meet(self.links, first.ravel(), second.ravel(), merges.reshape(-1))
         return merges
 
     def distances(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Floats:
@@ -133,7 +130,7 @@ class Subdominant(Immutable):
         n, fewest = self.graph.n_vertices, self.graph.n_components
         if not fewest <= check_integer("k", k, 1) <= n:
             raise ValueError(f"k is {k}; {n} vertices in {fewest} components make {fewest} to {n} clusters")
-        membership: Ints = membership_below(self._links, n - k)
+        membership: Ints = membership_below(self.links, n - k)
         return membership
 
     @cached_property
@@ -185,43 +182,6 @@ class Subdominant(Immutable):
         return f"Subdominant(<{self.graph.n_vertices} vertices, {self.graph.n_edges} edges>)"
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted(ABC):
-    """An ultrametric that was fitted to a graph, with its merges."""
-
-    subdominant: Subdominant
-    """The ultrametric, as the subdominant one of itself."""
-
-    @property
-    def ultrametric(self) -> Floats:
-        """The fitted distance of the two ends of each edge, shape (M,)."""
-        return self.subdominant.values
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """The hierarchy over the vertices, with the fitted distances as heights."""
-        return self.subdominant.hierarchy
-
-    @property
-    def hierarchies(self) -> tuple[Hierarchy, ...]:
-        """One hierarchy for each component of the graph."""
-        return self.subdominant.hierarchies
-
-    def membership(self, k: int) -> Ints:
-        """The cluster of each vertex when the highest merges are undone until k clusters are left, shape (N,)."""
-        return self.subdominant.membership(k)
-
-    @abstractmethod
-    def _facts(self) -> list[tuple[str, object]]:
-        """What a notebook shows of it."""
-
-    def _repr_html_(self) -> str:
-        graph = self.subdominant.graph
-        whole = graph.n_components == 1 and graph.n_vertices <= _DRAWN
-        facts = [("graph", repr(graph)), *self._facts()]
-        return card(type(self).__name__, facts, self.hierarchy if whole else None)
-
-
 def subdominant(graph: Graph, weights: npt.ArrayLike | None = None) -> Subdominant:
     """The largest ultrametric that is nowhere above `weights`: any finite numbers, one per edge of the graph.
 
@@ -236,7 +196,7 @@ def subdominant(graph: Graph, weights: npt.ArrayLike | None = None) -> Subdomina
     >>> u.hierarchy
     Hierarchy.from_newick('((0,(1,2)),(3,4));')
     """
-    return Subdominant._of(graph, graph.weights if weights is None else check_edge_values(graph, weights, "weights"))
+    return Subdominant.of(graph, graph.weights if weights is None else check_edge_values(graph, weights, "weights"))
 
 
 def is_ultrametric(graph: Graph, values: npt.ArrayLike, tolerance: float = 0.0) -> bool:
@@ -251,7 +211,7 @@ def is_ultrametric(graph: Graph, values: npt.ArrayLike, tolerance: float = 0.0) 
     """
     given = check_edge_values(graph, values, "values")
     slack = tolerance * float(np.abs(given).max(initial=0.0))
-    return bool((given >= 0).all() and (given - Subdominant._of(graph, given).values <= slack).all())
+    return bool((given >= 0).all() and (given - Subdominant.of(graph, given).values <= slack).all())
 
 
 def min_max_distances(graph: Graph, weights: npt.ArrayLike | None = None) -> Floats:

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from palmette._jit import inline, kernel, reduction, specialise, specialise_inline
+from palmette._jit import inline, kernel, specialise, specialise_reduction
 from palmette.array_types import Floats
 from palmette.checks import check_positive
 from palmette.ultrametric.graph import Graph
@@ -199,7 +199,7 @@ def _walks_template(
 
 
 def _walks(shares):
-    run = reduction(specialise_inline(_run_template, shares=shares).py_func)
+    run = specialise_reduction(_run_template, shares=shares)
     return specialise(_walks_template, shares=shares, run=run)
 
 

@@ -58,7 +58,7 @@ class Triplet(Loss):
         """The mean hinge, and its gradient by the altitudes."""
         counts = np.zeros(len(fitted.altitudes), dtype=np.int64)
         total = _sum_over_references(
-            fitted._links,
+            fitted.links,
             fitted.altitudes,
             self._vertices,
             self._begins,

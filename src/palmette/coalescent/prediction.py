@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats, Ints
+from palmette.numeric import LOG_2_PI
 
 __all__ = ["Prediction"]
-
-_LOG_2_PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,5 +58,5 @@ class Prediction:
 def _log_normal(gap: Floats, variance: Floats) -> Floats:
     # log N(gap; 0, variance); a variance of 0 is a point.
     safe = np.where((variance > 0.0) & (variance < np.inf), variance, 1.0)
-    value = -0.5 * (_LOG_2_PI + np.log(safe) + gap**2 / safe)
+    value = -0.5 * (LOG_2_PI + np.log(safe) + gap**2 / safe)
     return np.where(variance > 0.0, value, np.where(gap == 0.0, np.inf, -np.inf))

@@ -1,0 +1,63 @@
+"""Histories with data at their leaves, and a process of a user's own, for tests of coalescents."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from palmette.coalescent import Brownian, Prepared, Process
+from palmette.simulate.coalescent import coalescent
+
+NAN = float("nan")
+FULL = np.array([[1.0, 0.4, 0.1], [0.4, 0.8, -0.2], [0.1, -0.2, 0.5]])
+EQUILIBRIA = [[0.2, 0.8], [0.5, 0.3, 0.2], [0.25, 0.25, 0.25, 0.25]]
+
+
+def data_of(n, d, seed):
+    return coalescent(n, Brownian(), rng=seed, n_columns=d).x
+
+
+def random_case(seed, n, n_columns=3, missing=0.3):
+    rng = np.random.default_rng(seed)
+    history = coalescent(n, rng=rng).hierarchy
+    x = rng.normal(size=(n, n_columns))
+    x[rng.random(x.shape) < missing] = np.nan
+    return history, x, rng
+
+
+def random_states(seed, n, missing=0.3):
+    history, x, rng = random_case(seed, n, 3, missing)
+    codes = np.column_stack([rng.integers(0, len(q), n) for q in EQUILIBRIA])
+    return history, np.where(np.isnan(x), -1, codes), rng
+
+
+class FairCoins(Process):
+    """One fair coin per site, copied or tossed again: the least that a process must define."""
+
+    def prepare(self, x: Any) -> Prepared:
+        heads = np.asarray(x, dtype=float)
+        return Prepared(FairCoins, np.array([0.8]), 2.0 * heads, heads.shape[1], heads.size * math.log(0.5))
+
+    @staticmethod
+    def meet(theta, left, right, out):  # type: ignore[no-untyped-def]
+        for d in range(out.size):
+            out[d] = 0.5 * (left[d] * right[d] + (2.0 - left[d]) * (2.0 - right[d]))
+        return out.size
+
+    @staticmethod
+    def log_z(theta, meeting, s):  # type: ignore[no-untyped-def]
+        kept = math.exp(-theta[0] * s)
+        total = 0.0
+        for d in range(meeting.size):
+            z = (1.0 - kept) + kept * meeting[d]
+            total += math.log(z) if z > 0.0 else -np.inf
+        return total
+
+    @staticmethod
+    def join(theta, left, l_left, right, l_right, out):  # type: ignore[no-untyped-def]
+        for d in range(out.size):
+            a = 1.0 + math.exp(-theta[0] * l_left) * (left[d] - 1.0)
+            b = 1.0 + math.exp(-theta[0] * l_right) * (right[d] - 1.0)
+            out[d] = 2.0 * a * b / (a * b + (2.0 - a) * (2.0 - b))
