@@ -16,8 +16,9 @@ from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.temperature.scan import SomePosterior
 from palmette.trellis import SomeTrellis
 
-__all__ = ["Family"]
+__all__ = ["FORMULA_VALUES", "Family"]
 
+FORMULA_VALUES = 400  # of a formula that are looked at: they cost nothing
 _FACTOR = 100.0  # how far parameters may go from where they start, unless said otherwise
 
 
@@ -50,6 +51,19 @@ class Family:
     def posterior(self, x: Floats) -> SomePosterior:
         """The posterior of the model with the parameters at a point of the box."""
         return _posterior(self.model(x), self.trellis)
+
+    def without_structure(self) -> Callable[[Floats], float] | None:
+        """log p(data) if there were nothing to find, at points of the box; None if models do not say what that is."""
+        if self.model(self.start).log_evidence_without_structure is None:
+            return None
+
+        def formula(x: Floats) -> float:
+            found = self.model(x).log_evidence_without_structure
+            if found is None:
+                raise TypeError(f"the family says how probable data without structure are, but not at {self.values(x)}")
+            return float(found)
+
+        return formula
 
 
 def _usual(make: Callable[..., Model]) -> Mapping[str, float]:

@@ -26,6 +26,8 @@ class Distribution(Cached, Generic[Clustering]):
     """p(x) = exp(log potential of x) / Z. Subclasses say what x is, and find better ones and draws."""
 
     _thing: ClassVar[str]  # what x is, for messages
+    is_averaged: ClassVar[bool] = False  #: over parameters of the model
+    log_evidence_error: ClassVar[float | None] = None  #: the standard error of log p(data); None if it is computed
 
     @property
     @abstractmethod

@@ -36,6 +36,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
+    is_averaged = False
 
     def __init__(self, run: Run[Any], model: AnyModel) -> None:
         super().__init__()
@@ -95,6 +96,11 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
             )
         found = self.log_partition
         return Estimate(found.value + float(offset), "estimate", found.standard_error)
+
+    @property
+    def log_evidence_error(self) -> float:
+        """The standard error of log p(data)."""
+        return self.log_evidence.standard_error
 
     @property
     def log_evidence_without_structure(self) -> float:
