@@ -151,12 +151,12 @@ def infer(
     exact_leaves = check_integer("exact_leaves", exact_leaves, FEWEST_LEAVES)
     sweeps = check_integer("sweeps", sweeps, FEWEST_SWEEPS)
     n_draws, seed = check_whole("n_draws", n_draws), check_whole("seed", seed)
+    check_choice("beyond", beyond, get_args(Beyond))
     n, sizes, streams = len(batch), batch.n_leaves, _check_streams(streams, len(batch))
     out = _Arrays.empty(batch, n_draws)
     most = min(KERNEL_LEAVES, exact_leaves)
     data = (*batch.arrays(), np.uint64(seed), streams, most)
     kernel = batch_kernel(batch.model)
-    check_choice("beyond", beyond, get_args(Beyond))
     work = work_of(sizes, n_draws, exact_leaves, sweeps, beyond)
     is_large = sizes > most
     bar = Progress(f"{n} problems", float(work.sum()), progress)

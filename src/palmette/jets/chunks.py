@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,10 @@ from palmette.array_types import Floats, Ints
 from palmette.batch.inference import Beyond, infer, work_of
 from palmette.batch.potentials import log_potentials
 from palmette.batch.problems import Problems
+from palmette.checks import check_choice
 from palmette.hierarchy import Hierarchy
 from palmette.jets.ragged import Jet, Jets
-from palmette.jets.sequential import ALGORITHMS, cluster
+from palmette.jets.sequential import ALGORITHMS, GEOMETRIES, cluster
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.particles import jet_errors
 
@@ -24,6 +25,7 @@ __all__ = ["SEARCHES", "Chunk", "Inference"]
 
 SEARCHES = ("greedy", "beam", *ALGORITHMS)
 
+_LARGEST = 2**14  # particles of a jet: the numbers of its nodes are 16 bits in the table
 _OVERHEAD = 2e4  # nanoseconds of one jet, whatever its size
 _SEARCH = {"greedy": 3e5, "beam": 1e6}  # about; the others are like greedy
 
@@ -66,7 +68,10 @@ class Inference:
         return Ginkgo(momenta, **dict(self.law))
 
     def __post_init__(self) -> None:
-        self._any_model()  # refuses wrong parameters before anything is read
+        # Refuses wrong parameters before anything is read.
+        check_choice("beyond", self.beyond, get_args(Beyond))
+        check_choice("geometry", self.geometry, GEOMETRIES)
+        self._any_model()
 
     def _any_model(self) -> Ginkgo:
         # Only its law is used.
@@ -82,6 +87,8 @@ class Inference:
         """Columns with an entry for each jet of the chunk."""
         jets = chunk.jets
         errors = jet_errors(jets.momenta, jets.offsets)
+        for i in np.flatnonzero(jets.n_leaves > _LARGEST).tolist():
+            errors[i] = f"more than {_LARGEST} particles: {jets.n_leaves[i]}"
         sound = np.array([error is None for error in errors], dtype=bool)
         is_large = jets.n_leaves > self.max_leaves
         rows = _Rows(len(jets), self._names(jets.children is not None))

@@ -79,10 +79,10 @@ def infer(
     =====================  ======================================================================================
 
     A jet becomes an error if a number is not finite or an energy negative, if a particle or the whole has E² < |p|²
-    by more than rounding, or if it has no particles. Jets of more than `exact_leaves` (22 at most, and three times the
-    work for each) are sampled, with `sweeps`, or with `beyond` "sparse" given a trellis that is grown, both as in
-    `palmette.batch.infer`: some seconds each. Those of more than `max_leaves` are not even that: they have what
-    searches find, and the log potential of the truth.
+    by more than rounding, or if it has no particles, or more than 16,384. Jets of more than `exact_leaves` (22 at most,
+    and three times the work for each) are sampled, with `sweeps`, or with `beyond` "sparse" given a trellis that is
+    grown, both as in `palmette.batch.infer`: some seconds each. Those of more than `max_leaves` are not even that: they
+    have what searches find, and the log potential of the truth.
 
     >>> import palmette as pal
     >>> simulated = pal.simulate.ginkgo(3, max_leaves=6, rng=1)
@@ -109,11 +109,12 @@ def infer(
     chunks = _chunks(batches(jets, by), work, 1e9 * chunk_seconds)
     if folder is None:
         return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
-    settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
-    settings |= {"exact_leaves": exact_leaves, "sweeps": sweeps, "beyond": beyond}
-    settings |= {"geometry": geometry, "chunk_seconds": chunk_seconds}
+    names = ("n_draws", "seed", "max_leaves", "sweeps", "beyond", "geometry")
+    settings = {**law, "searches": list(work.searches), **{name: getattr(work, name) for name in names}}
+    settings |= {"exact_leaves": int(exact_leaves), "chunk_seconds": chunk_seconds}
     bar: dict[str, Any] = {"total": _total(jets), "unit": "jets", "progress": progress}
-    return run(work, chunks, folder, settings=settings, engine=engine, overwrite=overwrite, **bar)
+    how: dict[str, Any] = {"engine": engine, "overwrite": overwrite, "content": Chunk.content}
+    return run(work, chunks, folder, settings=settings, **how, **bar)
 
 
 def _check_searches(searches: Sequence[str]) -> tuple[str, ...]:

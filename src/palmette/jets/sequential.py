@@ -19,10 +19,11 @@ from palmette.hierarchy import Hierarchy
 from palmette.jets.ragged import Jets
 from palmette.models.particles import LARGEST
 
-__all__ = ["ALGORITHMS", "cluster", "cluster_all"]
+__all__ = ["ALGORITHMS", "GEOMETRIES", "cluster", "cluster_all"]
 
 #: Name → the power p of pt or E in the distance.
 ALGORITHMS = {"kt": 1, "cambridge": 0, "antikt": -1}
+GEOMETRIES = ("pp", "ee")
 
 _LARGEST_RADIUS = {"pp": 1000.0, "ee": math.pi}  # the first is FastJet's own limit
 _NO_RADIUS = {"pp": 1000.0, "ee": 2 * math.pi}  # FastJet: from π on, nothing in e⁺e⁻ is nearer to the beam
