@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
-from palmette.batch.large import CHAINS, FEWEST_SWEEPS, RUNS, Answer, grow_one, sample_one, solve_one
+from palmette.batch.large import CHAINS, RUNS, Answer, grow_one, sample_one, solve_one
 from palmette.batch.problems import Problems
 from palmette.checks import as_integers, check_choice, check_integer, check_whole
 from palmette.defaults import DEFAULTS
@@ -25,6 +25,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
+from palmette.sampling.run import FEWEST_SWEEPS
 from palmette.search.posteriors import Beyond
 from palmette.threads import Workers, check_threads
 

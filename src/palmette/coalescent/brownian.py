@@ -25,6 +25,7 @@ from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.process import Prepared, Process, check_columns
+from palmette.coalescent.walks import walk_numbers
 
 __all__ = ["Brownian", "Gaussian"]
 
@@ -70,7 +71,7 @@ class Brownian(Process):
     -1.418939
     """
 
-    predict_entries, draw_entries = predict_numbers, draw_numbers
+    predict_entries, draw_entries, walk = predict_numbers, draw_numbers, walk_numbers
 
     def __init__(
         self, rate: npt.ArrayLike = 1.0, root: Gaussian | Literal["flat"] = "flat", leaf_variance: float = 0.0

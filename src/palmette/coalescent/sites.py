@@ -23,6 +23,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_distribution
 from palmette.coalescent.process import Prepared, Process, check_columns
 from palmette.coalescent.site_entries import draw_states, predict_states
+from palmette.coalescent.walks import walk_states
 from palmette.numeric import exponential
 
 __all__ = ["IndependentSites"]
@@ -50,7 +51,7 @@ class IndependentSites(Process):
     """
 
     missing_code = -1.0
-    predict_entries, draw_entries = predict_states, draw_states
+    predict_entries, draw_entries, walk = predict_states, draw_states, walk_states
 
     def __init__(
         self,

@@ -15,13 +15,13 @@ import numpy as np
 from palmette._extras import require
 from palmette.batch.engines import Engine
 from palmette.batch.inference import FEWEST_LEAVES, SWEEPS, Beyond
-from palmette.batch.large import FEWEST_SWEEPS
 from palmette.batch.run import run
 from palmette.checks import check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.jets.chunks import SEARCHES, Chunk, Inference
 from palmette.jets.files import batches, count
 from palmette.jets.ragged import Jets, joined
+from palmette.sampling.run import FEWEST_SWEEPS
 
 __all__ = ["MAX_LEAVES", "infer"]
 
