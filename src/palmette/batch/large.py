@@ -11,6 +11,7 @@ import numpy as np
 
 from palmette import search
 from palmette.array_types import Floats, Ints
+from palmette.defaults import DEFAULTS
 from palmette.errors import ImpossibleData
 from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -20,9 +21,7 @@ from palmette.sampling.annealed import anneal_hierarchies
 from palmette.sampling.hierarchies import HierarchyRun
 from palmette.sampling.sampled_hierarchies import SampledPosterior
 
-__all__ = ["CHAINS", "RUNS", "Answer", "grow_one", "sample_one", "solve_one"]
-
-CHAINS, RUNS = 4, 16  # chains for hierarchies, annealed runs for log Z
+__all__ = ["Answer", "grow_one", "sample_one", "solve_one"]
 
 
 class Answer(NamedTuple):
@@ -91,7 +90,7 @@ def _sampled(model: SplitModel, seed: int, threads: int | None, sweeps: int) -> 
     return HierarchyRun(
         model,
         HierarchyConditions(model.labels),
-        n_chains=CHAINS,
+        n_chains=DEFAULTS.batch_chains,
         n_rungs=1,
         starts=(),
         seed=seed,
@@ -104,7 +103,7 @@ def _sampled(model: SplitModel, seed: int, threads: int | None, sweeps: int) -> 
 def _log_partition(model: SplitModel, top: float, seed: int, threads: int | None, steps: int) -> Estimate:
     try:
         runs = anneal_hierarchies(
-            model, steps=steps, seconds=None, n_runs=RUNS, rng=seed, threads=threads, progress=False
+            model, steps=steps, seconds=None, n_runs=DEFAULTS.batch_runs, rng=seed, threads=threads, progress=False
         )
     except ImpossibleData:
         return Estimate(top, "estimate", np.inf)  # chains found a hierarchy, so this is a lower bound

@@ -13,11 +13,12 @@ from palmette._extras import require
 from palmette.array_types import Floats, Ints
 from palmette.batch.inference import Beyond, infer, work_of
 from palmette.batch.potentials import log_potentials
-from palmette.batch.problems import Problems
+from palmette.batch.problems import Problems, merge_rows
 from palmette.checks import check_choice
 from palmette.hierarchy import Hierarchy
-from palmette.jets.ragged import Jet, Jets
+from palmette.jets.jet import Jet, Jets
 from palmette.jets.sequential import ALGORITHMS, GEOMETRIES, cluster
+from palmette.links import offsets_of
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.particles import jet_errors
 
@@ -121,14 +122,14 @@ class Inference:
             progress=False,
         )
         for k, i in enumerate(which.tolist()):
-            begin, end = found.offsets[k] - k, found.offsets[k + 1] - k - 1
+            merges = merge_rows(found.offsets, k)
             rows.log_partition[i], rows.errors[i] = found.log_partition[k], found.log_partition_errors[k]
             rows.kinds[i] = str(found.kinds[k])
             rows.r_hat[i] = found.r_hat[k] if found.kinds[k] == "sampled" else None
             if found.log_partition[k] > -np.inf:
-                rows.put(i, "map", found.map_log_potential[k], found.children[begin:end])
+                rows.put(i, "map", found.map_log_potential[k], found.children[merges])
                 if self.n_draws:
-                    rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, begin:end])
+                    rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, merges])
 
     def _score_truth(self, jets: Jets, which: Ints, rows: _Rows) -> None:
         known = jets[which]
@@ -136,7 +137,7 @@ class Inference:
         problems = Problems.like(self._any_model(), known.offsets, additive=known.momenta)
         values = log_potentials(problems, known.children, threads=self.threads)
         for k, i in enumerate(which.tolist()):
-            rows.put(i, "true", values[k], known.children[known.offsets[k] - k : known.offsets[k + 1] - k - 1])
+            rows.put(i, "true", values[k], known.children[merge_rows(known.offsets, k)])
 
     def _search_one(self, jet: Jet, i: int, rows: _Rows) -> None:
         model = self.model(jet.momenta)
@@ -188,7 +189,7 @@ def _lists(rows: list[Any], kind: Any) -> Any:
     # A list for each row, from arrays of any shape.
     pyarrow = require("pyarrow", "parquet")
     flat = [np.empty(0) if row is None else np.ravel(row) for row in rows]
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in flat])]).astype(np.int32)
+    offsets = offsets_of([len(row) for row in flat]).astype(np.int32)
     values = pyarrow.array(np.concatenate([np.empty(0), *flat]).astype(kind.to_pandas_dtype()), kind)
     is_missing = pyarrow.array([row is None for row in rows], pyarrow.bool_())
     return pyarrow.ListArray.from_arrays(offsets, values, mask=is_missing)

@@ -21,7 +21,7 @@ from palmette.jets._columns import find_ids, find_momenta, is_list, is_scalar, l
 from palmette.jets._jet_rows import CHILDREN, jets_from_lists, law_of
 from palmette.jets._particle_rows import jets_from_rows
 from palmette.jets._unique_ids import SeenIds
-from palmette.jets.ragged import Jets, joined
+from palmette.jets.jet import Jets, joined
 from palmette.jets.writer import DELIMITERS, Writer, suffix_of
 
 __all__ = ["batches", "count", "read", "stream", "write"]
@@ -79,11 +79,15 @@ def write(jets: Jets, path: StrPath) -> None:
         writer.write(jets)
 
 
-def count(path: StrPath) -> int | None:
-    """The number of jets if that is known without reading them: Parquet with one row per jet; otherwise None."""
+def count(jets: Jets | StrPath | Iterable[Jets]) -> int | None:
+    """The number of jets if it is known without reading them, as of `Jets` and of Parquet with one row per jet."""
+    if isinstance(jets, Jets):
+        return len(jets)
+    if not isinstance(jets, str | os.PathLike):
+        return None
     parquet = require("pyarrow.parquet", "parquet")
     total = 0
-    for file in _files(path):
+    for file in _files(jets):
         if suffix_of(file) != ".parquet":
             return None
         with _named(file):

@@ -16,7 +16,7 @@ from palmette._extras import require
 from palmette.array_types import Floats
 from palmette.checks import check_number, check_points
 from palmette.hierarchy import Hierarchy
-from palmette.jets.ragged import Jets
+from palmette.jets.jet import Jets
 from palmette.models.particles import LARGEST
 
 __all__ = ["ALGORITHMS", "GEOMETRIES", "cluster", "cluster_all"]
