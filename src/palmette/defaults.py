@@ -50,6 +50,13 @@ class Defaults:
     batch_leaves: int = 20
     #: What that may be set to for jets: minutes for each, and half a gigabyte.
     most_batch_leaves: int = 22
+    #: Chains of a problem that is sampled, and annealed runs for its log Z: some seconds, since there may be thousands.
+    batch_chains: int = 4
+    batch_runs: int = 16
+    #: Sweeps of each of these chains, and steps of each run.
+    batch_sweeps: int = 200
+    #: Leaves up to which jets are sampled: ten seconds of a processor.
+    jet_leaves: int = 64
     #: Leaves of a jet that a shower is fitted to, which sums over all jets again and again, in minutes.
     refitted_leaves: int = 20
     #: Leaves of a clusterer's full trellis: searches over parameters fit it a hundred times.
@@ -72,6 +79,10 @@ class Defaults:
     annealing_seconds: float = 30.0
     #: Independent runs of annealing, whose spread is the error: of 32 it is known within an eighth.
     annealing_runs: int = 32
+    #: Seconds that `search.refine` takes, as any call without options.
+    refining_seconds: float = 10.0
+    #: Seconds that chains run at most for `search.uncovered`: a third of what a posterior has, since it comes on top.
+    covering_seconds: float = 20.0
     #: Sweeps of each chain of a clusterer, for the same reason as `fitted_leaves`.
     fitted_sweeps: int = 100
     #: Probability from which on a cluster is listed: there are up to 2^n, and most are next to impossible.

@@ -8,10 +8,11 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from palmette.array_types import Ints
 
-__all__ = ["Links", "links_from_families", "order_children"]
+__all__ = ["Links", "links_from_families", "offsets_of", "order_children"]
 
 
 class Links(NamedTuple):
@@ -28,6 +29,15 @@ class Links(NamedTuple):
         return children
 
 
+def offsets_of(sizes: ArrayLike) -> Ints:
+    """(N + 1,): where each of N lists begins that lie end to end, and where the last one ends.
+
+    >>> offsets_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
 def order_children(parents: Ints, key: Ints) -> Links:
     """The links in which the children of every node are sorted by `key`.
 
@@ -37,7 +47,7 @@ def order_children(parents: Ints, key: Ints) -> Links:
     below_root = np.flatnonzero(parents >= 0)
     child_nodes = below_root[np.lexsort((key[below_root], parents[below_root]))]
     counts = np.bincount(parents[below_root], minlength=len(parents))
-    return Links(parents, np.concatenate(([0], np.cumsum(counts))), child_nodes)
+    return Links(parents, offsets_of(counts), child_nodes)
 
 
 def links_from_families(families: Sequence[Sequence[int]], n: int) -> Links:

@@ -12,6 +12,7 @@ import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -121,13 +122,10 @@ def test_chunks_that_changed_are_done_again(tmp_path):
     assert again.asked == [0]
 
 
-def test_a_chunk_may_say_what_its_content_is(tmp_path):
+def test_one_may_say_what_the_content_of_a_chunk_is(tmp_path):
     class Named:
         def __init__(self, values, remark):
             self.values, self.remark = values, remark
-
-        def content(self):
-            return self.values.tobytes()
 
         def __len__(self):
             return len(self.values)
@@ -138,9 +136,14 @@ def test_a_chunk_may_say_what_its_content_is(tmp_path):
         asked.append(chunk.remark)
         return square(chunk.values)
 
-    batch.run(work, [Named(chunk, "one") for chunk in CHUNKS], tmp_path / "run")
-    assert_whole(batch.run(work, [Named(chunk, "two") for chunk in CHUNKS], tmp_path / "run"))
+    def go(remark, content):
+        return batch.run(work, [Named(chunk, remark) for chunk in CHUNKS], tmp_path / "run", content=content)
+
+    go("one", lambda chunk: chunk.values.tobytes())
+    assert_whole(go("two", lambda chunk: chunk.values.tobytes()))
     assert set(asked) == {"one"}
+    one = SimpleNamespace(content=CHUNKS[0])  # an attribute of this name means nothing
+    assert len(batch.run(lambda chunk: square(chunk.content), [one], tmp_path / "other", sizes=lambda chunk: 1)) == 10
 
 
 def test_another_run_is_refused_unless_it_may_be_overwritten(tmp_path):
@@ -184,7 +187,7 @@ def test_processes_of_our_own(tmp_path):
 
 
 def test_a_worker_that_dies_in_our_own_pool_changes_nothing(tmp_path, marker):
-    assert_whole(batch.run(die_once, CHUNKS, tmp_path / "run", engine=1))
+    assert_whole(batch.run(die_once, CHUNKS, tmp_path / "run", engine=np.int64(1)))
     assert marker.exists()
 
 

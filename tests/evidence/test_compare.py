@@ -14,6 +14,8 @@ from scipy import integrate, stats
 
 from palmette import HierarchyPosterior, PartitionPosterior, SparseTrellis
 from palmette.evidence import Comparison, average, compare, maximise
+from palmette.evidence.family import Family
+from palmette.evidence.maximise import best_without_structure
 from palmette.likelihoods import NormalGamma
 from palmette.models import (
     BetaSplitting,
@@ -148,9 +150,38 @@ def test_what_is_left_out_makes_it_a_bound():
     assert on.is_bound
     assert "factor at least " in str(on)
     assert compare(post.condition(require=[[0, 1, 2]])).is_bound
-    flat = PartitionPosterior(DirichletProcess(GROUPS, 1.0, NormalGamma(pseudo_count=0.1)))
-    assert not compare(flat).is_bound
-    assert compare(flat.condition(n_clusters=3)).is_bound
+    partitions = PartitionPosterior(DirichletProcess(GROUPS[:6], 1.0, NormalGamma(pseudo_count=0.1)))
+    assert compare(partitions.condition(n_clusters=2)).is_bound
+    assert not compare(partitions).is_bound
+
+
+@pytest.mark.filterwarnings("ignore:the evidence still grows")
+def test_the_evidence_of_an_optimum_on_a_sparse_trellis_is_a_bound():
+    model = Contrasts(GROUPS)
+    few = SparseTrellis.from_hierarchies([HierarchyPosterior(model).map()])
+    for trellis in (few, None):
+        best = maximise(model.with_parameters, a=model.a, b=model.b, trellis=trellis, most=4)
+        assert best.is_exact is (trellis is None)
+        assert compare(best).is_bound is (trellis is not None)
+        assert ("factor at least " in str(compare(best))) is (trellis is not None)
+
+
+def test_what_was_tuned_is_compared_with_the_opponent_at_its_best_and_what_was_averaged_is_not():
+    post = HierarchyPosterior(Contrasts(GROUPS[:6]))
+    assert compare(post, at_best=None) == compare(post, at_best=True) != compare(post)
+    process = PartitionPosterior(DirichletProcess(GROUPS[:6], 1.0, NormalGamma(pseudo_count=0.1)))  # has no ranges
+    assert compare(process, at_best=None) == compare(process)
+    mixture = HierarchyMixture([post], [post.log_evidence], without_structure=post.log_evidence_without_structure)
+    assert compare(mixture, at_best=None) == compare(mixture) == compare(post)
+
+
+def test_a_family_that_says_so_here_but_not_there_is_named():
+    def family(a):
+        model = Contrasts(GROUPS[:4], a)
+        return model if a < 2.0 else with_prior(Dasgupta(np.ones((4, 4))), "uniform")
+
+    with pytest.raises(TypeError, match=r"but not at \{'a': "):
+        best_without_structure(Family(family, {"a": 1.0}, None, None), 0.02)
 
 
 def test_models_that_do_not_say_are_named():

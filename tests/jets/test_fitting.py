@@ -9,7 +9,7 @@ import pytest
 
 import palmette as pal
 from palmette.jets._cut import upper_end
-from palmette.jets.sizes import size_probabilities
+from palmette.jets._sizes import size_probabilities
 
 TRUTH = {"rate": 1.5, "root_rate": 1.5, "t_cut": 16.0}
 
@@ -47,7 +47,7 @@ def test_the_truth_lies_within(simulated, fit):
     assert fit.leaves == (1, 8)
     assert fit.left_out == {}
     assert fit.at_boundary == ()
-    assert fit.n_passes <= 40
+    assert fit.n_sums <= 40
     assert repr(fit).startswith(f"ShowerFit(rate={fit.law['rate']:.4g} (")
 
 

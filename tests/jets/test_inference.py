@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import palmette as pal
-from palmette.jets import inference
+from palmette.jets import chunks, inference
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -117,6 +117,26 @@ def test_bad_jets_are_rows_with_an_error():
     assert rows[0]["log_partition"] == rows[6]["log_partition"]
     assert rows[8]["log_partition"] == 0.0
     assert rows[8]["map"] == []
+
+
+def test_a_jet_whose_nodes_have_no_numbers_in_the_table_is_a_row_with_an_error(monkeypatch):
+    jets = pal.simulate.ginkgo(20, max_leaves=6, rng=1)
+    monkeypatch.setattr(chunks, "_LARGEST", 4)
+    rows = pal.jets.infer(jets, **LAW, searches=["greedy"]).to_pylist()
+    for row in rows:
+        assert (row["error"] == f"more than 4 particles: {row['n_leaves']}") is (row["n_leaves"] > 4)
+        assert (row["greedy"] is None) is (row["truth"] is None) is (row["map"] is None) is (row["n_leaves"] > 4)
+    assert {row["n_leaves"] > 4 for row in rows} == {True, False}
+    monkeypatch.undo()
+    assert np.iinfo(np.int16).max >= 2 * chunks._LARGEST - 2
+
+
+def test_numbers_may_be_those_of_numpy(tmp_path):
+    jets = pal.simulate.ginkgo(3, max_leaves=4, rng=1)
+    given = {name: np.int64(value) for name, value in {"n_draws": 1, "seed": 2, "sweeps": 20, "max_leaves": 30}.items()}
+    assert pal.jets.infer(jets, tmp_path / "run", **LAW, **given).is_complete
+    pal.jets.write(jets, tmp_path / "jets.parquet")
+    assert [len(part) for part in pal.jets.stream(tmp_path / "jets.parquet", np.int64(2))] == [2, 1]
 
 
 def test_what_needs_no_trellis_is_there_for_jets_of_any_size(monkeypatch):
@@ -245,6 +265,8 @@ def test_no_jets_are_an_empty_table(tmp_path):
         ({"rate": -1.0}, ValueError, "rate is -1"),
         ({"likelihood": "x"}, ValueError, "likelihood is 'x'"),
         ({"t_cut": None}, ValueError, "needs t_cut"),
+        ({"beyond": "sparce"}, ValueError, "beyond is 'sparce'; give one of"),
+        ({"geometry": "eee"}, ValueError, "geometry is 'eee'; give one of 'pp', 'ee'"),
         ({"chunk_seconds": 0.0}, ValueError, "chunk_seconds is 0"),
     ],
 )

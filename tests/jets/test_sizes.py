@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import palmette as pal
-from palmette.jets.sizes import size_probabilities
+from palmette.jets._sizes import size_probabilities
 
 TOP = 0.999
 

@@ -15,7 +15,6 @@ import palmette as pal
 from palmette.hierarchy import Hierarchy
 from palmette.likelihoods import BetaBernoulli, DirichletCategorical, Likelihood, NormalGamma, NormalInverseWishart
 from palmette.search import bayesian
-from palmette.search.bayesian import first_clusters
 
 NORMAL_POINTS = [
     [0.418, -0.711],
@@ -289,7 +288,7 @@ def test_a_confident_cluster_is_kept_whole_though_a_part_of_it_is_doubtful() -> 
     h = Hierarchy.from_newick("(((a,b),c),(d,e));")
     flags = {frozenset("abc"): True}
     is_cluster = np.array([flags.get(frozenset(h.labels[i] for i in c), False) for c in h.clusters()[5:]])
-    assert first_clusters(h, is_cluster) == pal.Partition([0, 0, 0, 1, 2], labels=["a", "b", "c", "d", "e"])
+    assert h.first_clusters(is_cluster) == pal.Partition([0, 0, 0, 1, 2], labels=["a", "b", "c", "d", "e"])
 
 
 def test_the_progress_bar_goes_to_stderr_and_the_answer_stays(capsys: Any, monkeypatch: Any) -> None:

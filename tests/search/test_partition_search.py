@@ -351,8 +351,8 @@ def test_a_cold_model_is_hardly_perturbed():
         ({"size": 2.0}, ValueError, "size is 2.0; expected the number of draws"),
         ({"size": True}, ValueError, "size is True; expected the number of draws"),
         ({"size": None}, ValueError, "size is None; expected the number of draws"),
-        ({"noise": "normal"}, ValueError, 'noise is \'normal\'; expected "gumbel" or "logistic"'),
-        ({"noise": None}, ValueError, 'noise is None; expected "gumbel" or "logistic"'),
+        ({"noise": "normal"}, ValueError, "noise is 'normal'; give one of 'gumbel', 'logistic'"),
+        ({"noise": None}, ValueError, "noise is None; give one of 'gumbel', 'logistic'"),
     ],
 )
 def test_wrong_arguments_are_told_what_is_right(arguments, error, message):

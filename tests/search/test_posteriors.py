@@ -10,7 +10,7 @@ from sampling_cases import rows_and_columns
 
 import palmette as pal
 from palmette.models import CorrelationClusters, Dasgupta, DirichletProcess, SplitFunction, SumOfSquares, Uniform
-from palmette.search.sampled import _ends, _refined, _rungs_for
+from palmette.search.sampled_posteriors import _ends, _refined, _rungs_for
 from palmette.similarity import centred, distances, linkages, of_points
 
 RNG = np.random.default_rng(0)
@@ -58,10 +58,20 @@ def test_what_cannot_be_sampled_is_sparse():
     assert pal.search.posterior(function, exact_leaves=5).trellis is not None
 
 
-def test_the_time_is_kept_and_frozen_chains_get_several_temperatures():
+def test_the_time_is_shared_out_and_frozen_chains_get_several_temperatures(monkeypatch):
+    asked = []
+
+    def by_sweeps(model, *, seconds, **options):  # which take any time
+        asked.append((seconds, options.get("n_rungs", 1)))
+        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=100, **options)
+
+    monkeypatch.setattr("palmette.search.sampled_posteriors.sample_hierarchies", by_sweeps)
     rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=2.0)
+    (first, one), (rest, many) = asked
+    assert (one, many) == (1, 16)
+    assert first == pytest.approx(2.0 / 3.0)
+    assert 0.0 <= rest <= 2.0 - first  # without what it took to refine in between
     assert rows.verdict.n_chains == 6
-    assert rows._run.chains.sweeps.min() > 20
     row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
     assert not rows.verdict.agree or abs(row - column) < 0.1
 
@@ -210,7 +220,7 @@ def test_messages(call, error, message):
 
 
 def test_chains_of_many_leaves_begin_at_what_was_given(monkeypatch):
-    monkeypatch.setattr("palmette.search.sampled._COOLED", 26)
+    monkeypatch.setattr("palmette.search.sampled_posteriors._COOLED", 26)
     model = SumOfSquares(POINTS)
     given = linkages(of_points(POINTS), model.labels)
     starts = {pal.search.greedy(model).hierarchy, *given}

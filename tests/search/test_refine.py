@@ -24,7 +24,7 @@ from palmette.regrafts import regrafts_of
 from palmette.regrafts.protocol import best_position
 from palmette.regrafts.tree_state import PLACE, POSITIONS, regraft, total
 from palmette.search import Found, greedy, refine
-from palmette.search.refine import Optimum, _Clock, _Search
+from palmette.search.refine import LocalOptimum, _Clock, _Search
 
 
 def points(n, seed=0):
@@ -350,7 +350,7 @@ def stopwatch(rounds=10**9):
 
 
 def optimum(model, hierarchy):
-    return Optimum(hierarchy, model.log_potential(hierarchy), 0)
+    return LocalOptimum(hierarchy, model.log_potential(hierarchy), 0)
 
 
 def test_what_is_fused_takes_the_best_from_each():
@@ -414,11 +414,16 @@ def test_lines_that_are_stuck_are_fused_and_begun_anew(monkeypatch):
 
 def test_ranks_put_the_possible_first_and_then_the_fewest_forbidden_splits():
     h = random_hierarchy(3, 0)
-    order = [Optimum(h, -math.inf, 2), Optimum(h, -math.inf, 1), Optimum(h, -5.0, 0), Optimum(h, -4.0, 0)]
+    order = [
+        LocalOptimum(h, -math.inf, 2),
+        LocalOptimum(h, -math.inf, 1),
+        LocalOptimum(h, -5.0, 0),
+        LocalOptimum(h, -4.0, 0),
+    ]
     for one, two in itertools.combinations(order, 2):
         assert two.gains_on(one)
         assert not one.gains_on(two)
-    assert not Optimum(h, -4.0 + 1e-14, 0).gains_on(order[-1])
+    assert not LocalOptimum(h, -4.0 + 1e-14, 0).gains_on(order[-1])
     assert not order[0].gains_on(order[0])
 
 

@@ -203,12 +203,32 @@ class Own(Process):
     """A process of which nobody knows how to draw."""
 
 
+class Aging(Process):
+    """The state is how far it is from the root."""
+
+    def walk(self, n_columns: int | None, start: Any) -> Any:
+        def walk(parents: list[int], lengths: Any, rng: Any) -> Any:
+            states = np.repeat(lengths[:, None], n_columns or 1, axis=1)
+            states[-1] = start
+            for v in range(len(parents) - 2, -1, -1):
+                states[v] += states[parents[v]]
+            return states
+
+        return walk
+
+
+def test_a_process_of_ones_own_is_simulated_by_its_walk() -> None:
+    draw = coalescent(5, Aging(), rng=1, n_columns=2, start=3.0)
+    assert draw.x is not None
+    np.testing.assert_allclose(draw.x, np.full((5, 2), 3.0 + draw.hierarchy.heights[-1]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
         ((0,), {}, ValueError, "n is 0; it must be at least 1"),
         ((2.0,), {}, TypeError, "n must be an integer"),
-        ((2, Brownian), {}, TypeError, "Brownian and IndependentSites"),
+        ((2, Brownian), {}, TypeError, "expected a process, such as"),
         ((2, Own()), {}, TypeError, "Brownian and IndependentSites"),
         ((2, Brownian()), {"size": -1}, ValueError, "size is -1"),
         ((2, Brownian()), {"n_columns": 0}, ValueError, "n_columns is 0"),
@@ -218,7 +238,13 @@ class Own(Process):
         ((2, Brownian(1.0, Gaussian())), {"start": 1.0}, ValueError, "Gaussian root, which says where it begins"),
         ((2, IndependentSites(1.0, EQUILIBRIA)), {"start": 0}, ValueError, "sites begin in equilibrium"),
         ((2, IndependentSites(1.0, EQUILIBRIA)), {"n_columns": 3}, ValueError, r"speak of \[3, 4\] columns"),
-        ((2, IndependentSites()), {}, ValueError, "no data yet; give one probability vector per site"),
+        (
+            (2, IndependentSites()),
+            {},
+            ValueError,
+            '"empirical", but there are no data yet; give one',
+        ),
+        ((2, IndependentSites(1.0, "uniform")), {}, ValueError, 'equilibrium is "uniform", but there are no data yet'),
         ((2,), {"n_columns": 3}, ValueError, "there is no process"),
         ((2,), {"labels": ["a"]}, ValueError, "1 labels were given for 2 leaves"),
     ],

@@ -12,9 +12,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from palmette._extras import require
+from palmette.checks import is_whole
 
 __all__ = ["Engine", "unordered"]
 
@@ -61,8 +62,8 @@ class _Pool:
         engine = self._engine
         if engine is None:
             return _Here(), 1
-        if isinstance(engine, int) and not isinstance(engine, bool) and engine >= 1:
-            return self._stack.enter_context(_own_pool(engine)), _AHEAD * engine
+        if is_whole(engine) and (workers := int(cast(int, engine))) >= 1:
+            return self._stack.enter_context(_own_pool(workers)), _AHEAD * workers
         if isinstance(engine, Executor):
             return engine, _AHEAD * getattr(engine, "_max_workers", _UNKNOWN_WORKERS)
         client = _dask_client(engine, self._stack) if isinstance(engine, str) or hasattr(engine, "scheduler") else None
@@ -77,7 +78,7 @@ class _Pool:
     def replace(self) -> None:
         """After a worker died: a new pool if the old one was ours, and this process if it was not."""
         self._broken += 1
-        if isinstance(self._engine, int) and self._broken <= _NEW_POOLS:
+        if is_whole(self._engine) and self._broken <= _NEW_POOLS:
             self.executor, self.n_in_flight = self._open()
             return
         warnings.warn(

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
-from palmette.batch.large import CHAINS, FEWEST_SWEEPS, RUNS, Answer, grow_one, sample_one, solve_one
-from palmette.batch.problems import Problems
+from palmette.batch.large import Answer, grow_one, sample_one, solve_one
+from palmette.batch.problems import Problems, merge_rows
 from palmette.checks import as_integers, check_choice, check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card, html_table
@@ -25,12 +25,12 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
 from palmette.recursions.hierarchies.batch import batch_kernel
+from palmette.sampling.run import FEWEST_SWEEPS
 from palmette.search.posteriors import Beyond
 from palmette.threads import Workers, check_threads
 
-__all__ = ["FEWEST_LEAVES", "KERNEL_LEAVES", "SWEEPS", "BatchResult", "Beyond", "infer", "work_of"]
+__all__ = ["FEWEST_LEAVES", "KERNEL_LEAVES", "BatchResult", "Beyond", "infer", "work_of"]
 
-SWEEPS = 200  # of each chain of a problem that is sampled
 FEWEST_LEAVES = 3  # of `exact_leaves`: below, there is nothing to sample
 
 KERNEL_LEAVES = 17  # a thread that solves a problem in one call hears no Ctrl-C before it is done: a second at most
@@ -91,7 +91,7 @@ class BatchResult:
         i = int(i) % len(self)
         if self.log_partition[i] == -np.inf:
             raise ImpossibleData(f"every hierarchy of problem {i} has probability zero under the model")
-        rows = children[self.offsets[i] - i : self.offsets[i + 1] - i - 1]
+        rows = children[merge_rows(self.offsets, i)]
         return Hierarchy.from_merges(rows, None if self.labels is None else self.labels[i])
 
     def _repr_html_(self) -> str:
@@ -116,7 +116,7 @@ def infer(
     seed: int = 0,
     streams: npt.ArrayLike | None = None,
     exact_leaves: int = DEFAULTS.batch_leaves,
-    sweeps: int = SWEEPS,
+    sweeps: int = DEFAULTS.batch_sweeps,
     beyond: Beyond = "sampled",
     threads: int | None = None,
     progress: bool | None = None,
@@ -147,16 +147,16 @@ def infer(
     >>> infer([Uniform(4)], n_draws=2, seed=1).draws(0)
     [Hierarchy.from_newick('(((0,2),1),3);'), Hierarchy.from_newick('(((0,3),2),1);')]
     """
-    batch = problems if isinstance(problems, Problems) else Problems.of(problems)
+    batch = Problems.of(problems)
     exact_leaves = check_integer("exact_leaves", exact_leaves, FEWEST_LEAVES)
     sweeps = check_integer("sweeps", sweeps, FEWEST_SWEEPS)
     n_draws, seed = check_whole("n_draws", n_draws), check_whole("seed", seed)
+    check_choice("beyond", beyond, get_args(Beyond))
     n, sizes, streams = len(batch), batch.n_leaves, _check_streams(streams, len(batch))
     out = _Arrays.empty(batch, n_draws)
     most = min(KERNEL_LEAVES, exact_leaves)
     data = (*batch.arrays(), np.uint64(seed), streams, most)
     kernel = batch_kernel(batch.model)
-    check_choice("beyond", beyond, get_args(Beyond))
     work = work_of(sizes, n_draws, exact_leaves, sweeps, beyond)
     is_large = sizes > most
     bar = Progress(f"{n} problems", float(work.sum()), progress)
@@ -198,7 +198,7 @@ class _Arrays(NamedTuple):
         self.log_z[i], self.log_m[i] = found.log_partition, found.map_log_potential
         self.errors[i], self.r_hat[i] = found.error, found.r_hat
         if found.log_partition > -np.inf:
-            rows = slice(offsets[i] - i, offsets[i + 1] - i - 1)
+            rows = merge_rows(offsets, i)
             self.children[rows] = found.children
             if len(self.drawn):
                 self.drawn[:, rows], self.logs[i] = found.drawn, found.drawn_log_probs
@@ -208,7 +208,7 @@ def work_of(sizes: Ints, n_draws: int, exact_leaves: int, sweeps: int, beyond: B
     """Nanoseconds that problems of these sizes take, about."""
     small = np.minimum(sizes, exact_leaves)
     exact = _NANOSECONDS * 3.0**small + n_draws * _DRAW_NANOSECONDS * 2.0**small
-    sampled = _MOVE_NANOSECONDS * sizes * ((CHAINS + RUNS) * sweeps + _PILOT_SWEEPS)
+    sampled = _MOVE_NANOSECONDS * sizes * ((DEFAULTS.batch_chains + DEFAULTS.batch_runs) * sweeps + _PILOT_SWEEPS)
     large = sampled if beyond == "sampled" else _GROWN_NANOSECONDS * sizes
     return np.asarray(np.where(sizes > exact_leaves, large, exact), dtype=np.float64)
 

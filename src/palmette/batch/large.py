@@ -11,21 +11,17 @@ import numpy as np
 
 from palmette import search
 from palmette.array_types import Floats, Ints
+from palmette.defaults import DEFAULTS
 from palmette.errors import ImpossibleData
 from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
-from palmette.progress import Progress
 from palmette.sampling.annealed import anneal_hierarchies
 from palmette.sampling.hierarchies import HierarchyRun
 from palmette.sampling.sampled_hierarchies import SampledPosterior
-from palmette.threads import check_threads
 
-__all__ = ["CHAINS", "FEWEST_SWEEPS", "RUNS", "Answer", "grow_one", "sample_one", "solve_one"]
-
-CHAINS, RUNS = 4, 16  # chains for hierarchies, annealed runs for log Z
-FEWEST_SWEEPS = 8  # that something can be said of
+__all__ = ["Answer", "grow_one", "sample_one", "solve_one"]
 
 
 class Answer(NamedTuple):
@@ -78,7 +74,7 @@ def sample_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads:
     rng = np.random.default_rng([seed, stream])
     chain_seed, run_seed = (int(x) for x in rng.integers(2**63, size=2))
     try:
-        posterior = _sampled(model, chain_seed, check_threads(threads), sweeps)
+        posterior = _sampled(model, chain_seed, threads, sweeps)
     except ImpossibleData:
         return _nothing(error=np.inf)  # that none was found proves nothing
     best, top = posterior.best(1)[0]
@@ -89,19 +85,25 @@ def sample_one(model: SplitModel, n_draws: int, seed: int, stream: int, threads:
     return Answer(log_z.value, log_z.standard_error, top, best.children, merges, logs, posterior.verdict.r_hat)
 
 
-def _sampled(model: SplitModel, seed: int, threads: int, sweeps: int) -> SampledPosterior:
+def _sampled(model: SplitModel, seed: int, threads: int | None, sweeps: int) -> SampledPosterior:
     # Not `sample_hierarchies`, which takes Ctrl-C for a wish to see what is there.
-    how = {"n_chains": CHAINS, "n_rungs": 1, "starts": (), "seed": seed, "threads": threads}
-    run = HierarchyRun(model, HierarchyConditions(model.labels), **how, checkpoint=None, progress=False)  # type: ignore[arg-type]
-    run.chains.begin(threads)
-    run.chains.advance(sweeps, threads, Progress("", None, False))
-    return run.answer()
+    return HierarchyRun(
+        model,
+        HierarchyConditions(model.labels),
+        n_chains=DEFAULTS.batch_chains,
+        n_rungs=1,
+        starts=(),
+        seed=seed,
+        threads=threads,
+        checkpoint=None,
+        progress=False,
+    ).go_through(sweeps)
 
 
 def _log_partition(model: SplitModel, top: float, seed: int, threads: int | None, steps: int) -> Estimate:
     try:
         runs = anneal_hierarchies(
-            model, steps=steps, seconds=None, n_runs=RUNS, rng=seed, threads=threads, progress=False
+            model, steps=steps, seconds=None, n_runs=DEFAULTS.batch_runs, rng=seed, threads=threads, progress=False
         )
     except ImpossibleData:
         return Estimate(top, "estimate", np.inf)  # chains found a hierarchy, so this is a lower bound

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
-from palmette.batch.problems import Problems
+from palmette.batch.problems import Problems, merge_rows
 from palmette.checks import as_integers
 from palmette.hierarchy import Hierarchy
 from palmette.models.evaluate import require_log_potentials
@@ -35,7 +35,7 @@ def log_potentials(
     >>> log_potentials([Uniform(2), Uniform(3)], [[0, 1], [0, 1], [3, 2]])
     array([0., 0.])
     """
-    batch = problems if isinstance(problems, Problems) else Problems.of(problems)
+    batch = Problems.of(problems)
     rows = as_integers(children, "children")
     expected = (int(batch.offsets[-1]) - len(batch), 2)
     if rows.shape != expected and (rows.size or expected[0]):
@@ -54,6 +54,6 @@ def log_potentials(
 
 def _refuse(batch: Problems, rows: Ints, i: int) -> None:
     try:
-        Hierarchy.from_merges(rows[batch.offsets[i] - i : batch.offsets[i + 1] - i - 1])
+        Hierarchy.from_merges(rows[merge_rows(batch.offsets, i)])
     except ValueError as error:
         raise ValueError(f"the merges of problem {i} are no hierarchy: {error}") from None

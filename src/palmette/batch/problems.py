@@ -13,10 +13,16 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers
+from palmette.links import offsets_of
 from palmette.models.base import is_model
 from palmette.models.split_model import SplitModel
 
-__all__ = ["Problems"]
+__all__ = ["Problems", "merge_rows"]
+
+
+def merge_rows(offsets: Ints, i: int) -> slice:
+    """Which rows are the n − 1 merges of problem i where those of all problems lie end to end."""
+    return slice(int(offsets[i]) - i, int(offsets[i + 1]) - i - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +80,15 @@ class Problems:
         )
 
     @classmethod
-    def of(cls, models: Sequence[SplitModel]) -> Problems:
-        """The data of models that share their functions, stacked.
+    def of(cls, models: Problems | Sequence[SplitModel]) -> Problems:
+        """The data of models that share their functions, stacked; problems as they are.
 
         >>> from palmette.models import Uniform
         >>> len(Problems.of([Uniform(3), Uniform(5)]))
         2
         """
+        if isinstance(models, Problems):
+            return models
         models = list(models)
         if not models:
             raise ValueError("no models were given; a batch needs at least one, for its functions")
@@ -89,7 +97,7 @@ class Problems:
             _check_same(models[0], model, i)
         return cls(
             models[0],
-            read_only(np.concatenate([[0], np.cumsum([model.n_leaves for model in models])])),
+            read_only(offsets_of([model.n_leaves for model in models])),
             read_only(np.stack([model.theta for model in models])),
             read_only(np.concatenate([model.additive for model in models])),
             read_only(np.concatenate([model.pairwise.ravel() for model in models])),
@@ -119,7 +127,7 @@ class Problems:
     def arrays(self) -> tuple[Any, ...]:
         """(θ, offsets, additive, pair_offsets, pairwise, p, k): what kernels are given; see `batch_kernel`."""
         p, k = len(self.model.pairwise), self.model.n_features
-        pair_offsets = np.concatenate([[0], np.cumsum(p * self.n_leaves**2)])
+        pair_offsets = offsets_of(p * self.n_leaves**2)
         return self.theta, self.offsets, self.additive, pair_offsets, self.pairwise, p, k
 
     def __len__(self) -> int:

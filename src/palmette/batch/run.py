@@ -68,6 +68,10 @@ class Results:
         return f"Results({str(self.folder)!r}, {len(self.parts)} parts, {state})"
 
 
+def _pickled(chunk: object) -> bytes:
+    return pickle.dumps(chunk, protocol=5)
+
+
 def run(
     work: Callable[[Chunk], Any],
     chunks: Iterable[Chunk],
@@ -77,6 +81,7 @@ def run(
     engine: Engine = None,
     overwrite: bool = False,
     sizes: Callable[[Chunk], int] = len,  # type: ignore[assignment]
+    content: Callable[[Chunk], bytes] = _pickled,
     total: int | None = None,
     unit: str = "rows",
     progress: bool | None = None,
@@ -91,6 +96,9 @@ def run(
     A run that was stopped goes on where it stopped, if it is called again: parts whose chunk is the same are kept. The
     `settings`, which JSON must be able to hold, say what run this is. A folder with other settings is refused unless
     `overwrite`. `chunks` may be a generator: only a few are held at a time.
+
+    `content(chunk)` is all that work(chunk) depends on, by which a chunk is known to be the same: unless given, what
+    pickle makes of it, which can depend on more than that.
 
     `sizes(chunk)` rows of `total` are counted for the progress bar on stderr.
 
@@ -108,7 +116,7 @@ def run(
 
     def missing() -> Iterator[tuple[int, Chunk]]:
         for number, chunk in enumerate(chunks):
-            digest = _digest(chunk)
+            digest = hashlib.blake2b(content(chunk), digest_size=16).hexdigest()
             rows = _rows_of(path / _name(number), digest)
             if rows is None:
                 pending[number] = digest, sizes(chunk)
@@ -130,12 +138,6 @@ def run(
     _remove(path, [part["file"] for part in written])
     _write_json(path / MANIFEST, {**_manifest(settings), "complete": True, "parts": written})
     return Results(path)
-
-
-def _digest(chunk: object) -> str:
-    # A chunk may know what its content is; what pickle makes of it can depend on more than that, and is then done anew.
-    content = chunk.content() if hasattr(chunk, "content") else pickle.dumps(chunk, protocol=5)
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _manifest(settings: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def log_partitions(
     >>> log_partitions([Uniform(2), Uniform(4), Uniform(6)]).round(3)  # exp(log Z) = 1, 3·5, 3·5·7·9
     array([0.   , 2.708, 6.851])
     """
-    batch = problems if isinstance(problems, Problems) else Problems.of(problems)
+    batch = Problems.of(problems)
     kernel, data, out = sum_kernel(batch.model), batch.arrays(), np.empty(len(batch))
     small = lambda first, last: kernel(*data, KERNEL_LEAVES, first, last, out)  # noqa: E731
     return _filled(out, batch, small, lambda i, posterior: posterior.log_partition, threads, progress)
@@ -57,7 +57,7 @@ def expected(
     >>> expected([cost.with_beta(0.0)], [cost])  # all hierarchies alike: one pair at 2 leaves, two at 3
     array([-8.])
     """
-    batch, given = (each if isinstance(each, Problems) else Problems.of(each) for each in (problems, values))
+    batch, given = Problems.of(problems), Problems.of(values)
     if not np.array_equal(batch.offsets, given.offsets):
         raise ValueError(f"the values are of {given!r}, the problems are {batch!r}; both need the same leaves")
     kernel, data, out = mean_kernel(batch.model, given.model), (batch.arrays(), given.arrays()), np.empty(len(batch))

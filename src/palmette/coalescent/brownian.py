@@ -26,6 +26,7 @@ from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_i
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.motion import square_root, whitened
 from palmette.coalescent.process import Prepared, Process
+from palmette.coalescent.walks import walk_numbers
 from palmette.numeric import LOG_2_PI
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Brownian(Process):
     -1.418939
     """
 
-    predict_entries, draw_entries = predict_numbers, draw_numbers
+    predict_entries, draw_entries, walk = predict_numbers, draw_numbers, walk_numbers
 
     def __init__(
         self, rate: npt.ArrayLike = 1.0, root: Gaussian | Literal["flat"] = "flat", leaf_variance: float = 0.0

@@ -23,7 +23,6 @@ from palmette.coalescent.joint import evaluate_events, total_logs
 from palmette.coalescent.process import Process, check_process
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
-from palmette.search.bayesian import first_clusters
 
 __all__ = ["flat_clusters", "log_ratios"]
 
@@ -44,7 +43,7 @@ def flat_clusters(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process, thre
     """
     if np.isnan(check_number("threshold", threshold)):
         raise ValueError("threshold is NaN; give a number, 0 for as likely together as apart")
-    return first_clusters(hierarchy, log_ratios(x, hierarchy, process) > threshold)
+    return hierarchy.first_clusters(log_ratios(x, hierarchy, process) > threshold)
 
 
 def log_ratios(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> Floats:

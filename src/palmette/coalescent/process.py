@@ -20,6 +20,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_points
 from palmette.coalescent import durations
 from palmette.coalescent.prediction import Prediction
+from palmette.coalescent.walks import Walk
 from palmette.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ class Process:
     ``predict_entries(self, points, hierarchy)`` and ``draw_entries(self, points, hierarchy, size, rng)``
         the `Prediction` of the entries that are NaN in ``points``, each by itself, and (size, n, D) points with draws
         of them all; for `predict` and `impute`.
+    ``walk(self, n_columns, start)``
+        a function (parents, lengths, rng) that draws the state of every node, from the root down, with so many columns;
+        for `palmette.simulate.coalescent`, which hands both arguments on, None if they were not given.
     ``missing_code`` and ``given(self, x)``
         a number that stands for a missing entry, besides NaN, and the process with all that it takes from the data
         spelled out; itself if there is nothing.
@@ -194,6 +198,10 @@ class Process:
     def draw_entries(self, points: Floats, hierarchy: Hierarchy, size: int, rng: np.random.Generator) -> Floats:
         """(size, n, D): `points` with draws of what is NaN, all at once."""
         raise TypeError(f"{type(self).__name__} has no draw_entries, so what is missing cannot be drawn")
+
+    def walk(self, n_columns: int | None, start: npt.ArrayLike | None) -> Walk:
+        """(parents, lengths, rng) → (2n − 1, D): the state of every node, drawn from the root down."""
+        raise TypeError(f"{self!r} has no walk, as Brownian and IndependentSites have, so data cannot be drawn from it")
 
 
 def known_rows(x: npt.ArrayLike, process: Process, name: str = "x") -> tuple[Floats, Process]:

@@ -23,6 +23,7 @@ from palmette.array_types import Floats, Ints
 from palmette.checks import check_distribution, check_points
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.site_entries import draw_states, predict_states
+from palmette.coalescent.walks import walk_states
 from palmette.numeric import exponential
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class IndependentSites(Process):
     """
 
     missing_code = -1.0
-    predict_entries, draw_entries = predict_states, draw_states
+    predict_entries, draw_entries, walk = predict_states, draw_states, walk_states
 
     def __init__(
         self,

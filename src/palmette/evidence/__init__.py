@@ -1,9 +1,9 @@
 """Evidence: parameters of models by the probability of the data."""
 
 from palmette.evidence.average import average
-from palmette.evidence.compare import Comparison, compare, compare_found
+from palmette.evidence.compare import Comparison, compare
 from palmette.evidence.maximise import Optimum, maximise
 from palmette.evidence.posterior import posterior
 from palmette.evidence.tuned import tuned
 
-__all__ = ["Comparison", "Optimum", "average", "compare", "compare_found", "maximise", "posterior", "tuned"]
+__all__ = ["Comparison", "Optimum", "average", "compare", "maximise", "posterior", "tuned"]

@@ -13,7 +13,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.evidence.cells import Cell, cells_around
 from palmette.evidence.climbing import climb
-from palmette.evidence.family import Family
+from palmette.evidence.family import FORMULA_VALUES, Family
 from palmette.models.base import Model
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.posterior.kinds import SomePosterior
@@ -24,7 +24,6 @@ __all__ = ["average"]
 
 _TOLERANCE = 0.1  # nats to which the top is found: cells need not lie quite around it
 _NEGLIGIBLE = 0.005  # of the weight, in all
-_MANY = 400  # values of a formula that are looked at
 
 
 def average(
@@ -96,14 +95,12 @@ def _cells(climbed: _Weight, weight: _Weight, members: Family, most: int) -> tup
 
 
 def _without_structure(members: Family, log_prior: Callable[..., float]) -> float | None:
-    # log ∫ of the opponent over the same box, with the same prior. It has a formula, so many cells cost nothing.
-    if members.model(members.start).log_evidence_without_structure is None:
+    # log ∫ of the opponent over the same box, with the same prior.
+    formula = members.without_structure()
+    if formula is None:
         return None
-
-    def log_weight(x: Floats) -> float:
-        return float(members.model(x).log_evidence_without_structure or 0.0) + float(log_prior(**members.values(x)))
-
-    return float(logsumexp(_cells(log_weight, log_weight, members, _MANY)[1]))
+    log_weight = lambda x: formula(x) + float(log_prior(**members.values(x)))  # noqa: E731
+    return float(logsumexp(_cells(log_weight, log_weight, members, FORMULA_VALUES)[1]))
 
 
 def _flat(members: Family) -> Callable[..., float]:

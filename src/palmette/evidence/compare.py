@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from palmette.drawing.cards import card
 from palmette.evidence.family import Family
 from palmette.evidence.maximise import Optimum, best_without_structure
+from palmette.models.base import Model
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
-from palmette.posterior.estimate import Estimate
 from palmette.sampling import SampledPartitions, SampledPosterior
 
-__all__ = ["Comparison", "Strength", "compare", "compare_found"]
+__all__ = ["Comparison", "Strength", "compare"]
 
 Strength = Literal["none", "positive", "strong", "very strong"]
 Hierarchies = HierarchyPosterior | HierarchyMixture | SampledPosterior
@@ -83,7 +83,7 @@ class Comparison:
         return f"{head}: log Bayes factor {'at least ' if self.is_bound else ''}{number}{best}."
 
 
-def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
+def compare(found: Compared, /, *, at_best: bool | None = False) -> Comparison:
     """The evidence of a model beside that of the same data without structure: log Bayes factor, in words.
 
     Both are densities of the same data. Without structure, `Contrasts` have one variance for all contrasts, which is
@@ -92,9 +92,10 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
     `found` says how parameters are treated, and both sides are treated alike. A *mixture* from `average`: integrated
     over the same values with the same prior, which is the one to ask. A *posterior*: both with the parameters of its
     model, to be taken if they were fixed before the data were seen; if they are those of `tuned`, say `at_best`, and
-    the opponent has the best of its `parameter_ranges` too. An *optimum* from `maximise`: each at its own best, which
-    flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they never lose. Of a
-    *sampled* posterior the evidence is an estimate, by annealing, which takes up to half a minute.
+    the opponent has the best of its `parameter_ranges` too (None: it has, unless `found` is a mixture or there are no
+    such ranges, as it should be with whatever `evidence.posterior` gives). An *optimum* from `maximise`: each at its
+    own best, which flatters whoever has more to gain: `Contrasts` as a → ∞ are one Gaussian, so at their best they
+    never lose. Of a *sampled* posterior the evidence is an estimate, by annealing, which takes up to half a minute.
 
     >>> import palmette as pal
     >>> path = [[0, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 1, 0]]
@@ -107,24 +108,17 @@ def compare(found: Compared, /, *, at_best: bool = False) -> Comparison:
     if without is None:
         raise TypeError(f"{type(found.model).__name__} does not say how probable data without structure are")
     if isinstance(found, Optimum):
-        return Comparison(found.log_evidence, without, found.model.clusterings, at_best=True)
-    if at_best:
+        return Comparison(found.log_evidence, without, found.model.clusterings, not found.is_exact, at_best=True)
+    has_ranges = bool(found.model.parameter_ranges)
+    at_best = has_ranges and not found.is_averaged if at_best is None else at_best
+    if at_best and has_ranges:
         without = max(without, _best_without_structure(found.model))
-    evidence = found.log_evidence
-    error = evidence.standard_error if isinstance(evidence, Estimate) else None
-    is_bound = bool(getattr(found, "conditions", ())) or (error is None and not found.is_exact)
-    return Comparison(float(evidence), without, found.model.clusterings, is_bound, at_best, error or 0.0)
+    error = found.log_evidence_error
+    is_bound = found.conditions.phrase() != "" or (error is None and not found.is_exact)
+    return Comparison(float(found.log_evidence), without, found.model.clusterings, is_bound, at_best, error or 0.0)
 
 
-def compare_found(posterior: Any) -> Comparison:
-    """`compare` of what `evidence.posterior` gives: averaged on both sides, or with the opponent at its best."""
-    is_mixture = isinstance(posterior, HierarchyMixture | PartitionMixture)
-    return compare(posterior, at_best=not is_mixture and bool(posterior.model.parameter_ranges))
-
-
-def _best_without_structure(model: Any) -> float:
-    ranges = model.parameter_ranges
-    if not ranges:
-        return float(model.log_evidence_without_structure)
-    family = Family(model.with_parameters, model.free_parameters, ranges, None)
-    return best_without_structure(family, _TOLERANCE) or -math.inf
+def _best_without_structure(model: Model) -> float:
+    family = Family(model.with_parameters, model.free_parameters, model.parameter_ranges, None)
+    found = best_without_structure(family, _TOLERANCE)
+    return -math.inf if found is None else found

@@ -15,8 +15,9 @@ from palmette.models.base import Model, require_model
 from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.trellis import SomeTrellis
 
-__all__ = ["Family"]
+__all__ = ["FORMULA_VALUES", "Family"]
 
+FORMULA_VALUES = 400  # of a formula that are looked at: they cost nothing
 _FACTOR = 100.0  # how far parameters may go from where they start, unless said otherwise
 
 
@@ -49,6 +50,19 @@ class Family:
     def posterior(self, x: Floats) -> SomePosterior:
         """The posterior of the model with the parameters at a point of the box."""
         return posterior_of(self.model(x), trellis=self.trellis, progress=False)
+
+    def without_structure(self) -> Callable[[Floats], float] | None:
+        """log p(data) if there were nothing to find, at points of the box; None if models do not say what that is."""
+        if self.model(self.start).log_evidence_without_structure is None:
+            return None
+
+        def formula(x: Floats) -> float:
+            found = self.model(x).log_evidence_without_structure
+            if found is None:
+                raise TypeError(f"the family says how probable data without structure are, but not at {self.values(x)}")
+            return float(found)
+
+        return formula
 
 
 def _usual(make: Callable[..., Model]) -> Mapping[str, float]:

@@ -10,14 +10,12 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer, check_positive
 from palmette.drawing.cards import card, html_table
 from palmette.evidence.climbing import climb
-from palmette.evidence.family import Family
+from palmette.evidence.family import FORMULA_VALUES, Family
 from palmette.evidence.parameters import edges_at, log_errors
 from palmette.models.base import Model
 from palmette.trellis import SomeTrellis
 
 __all__ = ["Optimum", "best_without_structure", "maximise"]
-
-_MANY = 400  # values of a formula that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,8 @@ class Optimum:
     """The parameters that would go further if they could."""
     n_posteriors: int
     """How many posteriors it took."""
+    is_exact: bool = True
+    """Whether the sums are over everything: on the full trellis they are. If not, the evidence is a lower bound."""
 
     @property
     def errors(self) -> dict[str, float]:
@@ -105,12 +105,12 @@ def maximise(
     values = members.values(summit.x)
     without = best_without_structure(members, tolerance)
     model = members.model(summit.x)
-    return Optimum(model, values, summit.value, -summit.hessian, without, edges, summit.n_values)
+    return Optimum(model, values, summit.value, -summit.hessian, without, edges, summit.n_values, trellis is None)
 
 
 def best_without_structure(members: Family, tolerance: float) -> float | None:
     """The largest log evidence of the same data without structure; None if models do not say what that is."""
-    if members.model(members.start).log_evidence_without_structure is None:
+    formula = members.without_structure()
+    if formula is None:
         return None
-    formula = lambda x: float(members.model(x).log_evidence_without_structure or 0.0)  # noqa: E731
-    return climb(formula, members.start, members.low, members.high, tolerance=tolerance, most=_MANY).value
+    return climb(formula, members.start, members.low, members.high, tolerance=tolerance, most=FORMULA_VALUES).value

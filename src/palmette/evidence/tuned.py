@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -82,8 +82,10 @@ def _exact(model: HierarchyModel, seed: int, progress: bool | None) -> Sequence[
     return list(HierarchyPosterior(model, progress=progress).sample(_DRAWS, rng=seed))
 
 
-def _chained(model: Any, starts: Sequence[Hierarchy], seed: int, progress: bool | None) -> Sequence[Hierarchy]:
-    # The second halves of short chains. A chain that goes on has no need to come from far away.
+def _chained(
+    model: HierarchyModel, starts: Sequence[Hierarchy], seed: int, progress: bool | None
+) -> Sequence[Hierarchy]:
+    # Short chains, but for the first quarter of each. A chain that goes on has no need to come from far away.
     chains = sample_hierarchies(
         model,
         seconds=None,

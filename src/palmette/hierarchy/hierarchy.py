@@ -179,8 +179,7 @@ class Hierarchy(WrittenTree):
         """
         if not is_whole(k):
             raise TypeError(f"k must be an integer, the number of clusters, not {k!r}")
-        order = self.cut_order
-        reachable = np.concatenate(([1], 1 + np.cumsum(np.diff(self.child_offsets)[order] - 1)))
+        reachable = self.cut_counts
         undone = int(np.searchsorted(reachable, k))
         if not 1 <= k <= self.n_leaves:
             raise ValueError(f"cannot cut {self.n_leaves} leaves into {k} clusters; give 1 to {self.n_leaves}")
@@ -189,7 +188,7 @@ class Hierarchy(WrittenTree):
                 f"this hierarchy is not binary and its cuts skip k = {k}; "
                 f"the nearest that exist are {reachable[undone - 1]} and {reachable[undone]}"
             )
-        return self._without(order[:undone])
+        return self._without(self.cut_order[:undone])
 
     def cheapest_cut(self, costs: ArrayLike, k: int) -> Partition:
         """Of all partitions into k of its clusters, the one with the smallest sum of costs, in O(nk) time.
@@ -220,6 +219,17 @@ class Hierarchy(WrittenTree):
         if not height == height:
             raise ValueError("height is NaN; give a number")
         return self._without(self.n_leaves + np.flatnonzero(self._rising_heights > height))
+
+    def first_clusters(self, is_cluster: ArrayLike) -> Partition:
+        """From the root down, the first clusters for which `is_cluster`, one flag per inner node, holds; then leaves.
+
+        >>> Hierarchy.from_newick("(((a,b),c),d);").first_clusters([False, True, False]).membership
+        array([0, 0, 0, 1])
+        """
+        n, undone = self.n_leaves, (~np.asarray(is_cluster, dtype=bool)).tolist()
+        for k, parent in reversed(list(enumerate((self.parents[n:-1] - n).tolist()))):
+            undone[k] = undone[k] and undone[parent]
+        return self._without(n + np.flatnonzero(undone))
 
     def aligned_to(self, labels: Iterable[str]) -> "Hierarchy":
         """The same hierarchy with its leaves renumbered: leaf i is called `labels[i]`.

@@ -136,6 +136,12 @@ class RootedTree(Labelled):
         """
         return read_only(self.n_leaves + np.argsort(self._rising_heights, kind="stable")[::-1])
 
+    @cached_property
+    def cut_counts(self) -> Ints:
+        """How many clusters there are when the first 0, 1, … nodes of `cut_order` are undone, (n_nodes - n + 1,)."""
+        more = np.diff(self.child_offsets)[self.cut_order] - 1
+        return read_only(np.concatenate(([1], 1 + np.cumsum(more))))
+
     def with_support(self, support: Support) -> Self:
         """The same hierarchy with another support: a mapping from clusters, or one number per node, NaN for none.
 

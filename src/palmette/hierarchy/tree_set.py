@@ -14,7 +14,7 @@ from palmette.hierarchy.arrays import smallest_below
 from palmette.hierarchy.hierarchy import Hierarchy
 from palmette.hierarchy.rooting import PlainTree, at_midpoint, by_outgroup
 from palmette.labels import align_labels, leaf_index
-from palmette.links import order_children
+from palmette.links import offsets_of, order_children
 
 __all__ = ["TreeSet", "binary_trees"]
 
@@ -192,7 +192,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         for t in range(len(self)):
             nodes = slice(*self.offsets[t : t + 2].tolist())
             found.append(turned(PlainTree(self.parents[nodes].astype(np.int64), lengths[nodes], support[nodes]), t))
-        offsets = np.concatenate([[0], np.cumsum([len(tree.parents) for tree in found])])
+        offsets = offsets_of([len(tree.parents) for tree in found])
         arrays = [np.concatenate([tree[k] for tree in found]) for k in range(3)]
         known = [None if np.isnan(array).all() else array for array in arrays[1:]]
         parents = arrays[0].astype(np.int32)
@@ -219,7 +219,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
     def _take(self, chosen: Ints) -> "TreeSet":
         counts = np.diff(self.offsets)[chosen]
-        offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
+        offsets = offsets_of(counts)
         nodes = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], counts)
         return TreeSet(
             self.labels,

@@ -12,8 +12,9 @@ from palmette._extras import require
 from palmette._immutable import read_only
 from palmette.jets._columns import Path, floats, is_list, values
 from palmette.jets._kinematics import FIELDS, four_momenta
-from palmette.jets.ragged import Jets
+from palmette.jets.jet import Jets
 from palmette.jets.simulated import GinkgoJets
+from palmette.links import offsets_of
 
 __all__ = ["CHILDREN", "jets_from_lists", "law_of", "lists_from_jets"]
 
@@ -33,7 +34,7 @@ def jets_from_lists(
         names = ".".join(momenta[field]), ".".join(momenta[one])
         _check_sizes(others, sizes, f"{names[0]} has {{}} entries, but {names[1]} has {{}}", first, where)
     particles = four_momenta({field: numbers for field, (numbers, _) in columns.items()})
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     found = {name: values(batch.column(name)) for name in ids} or {"jet": first + np.arange(len(sizes))}
     if CHILDREN not in batch.schema.names:
         return Jets(particles, offsets, found)
@@ -50,7 +51,7 @@ def lists_from_jets(jets: Jets) -> Any:
     edges = jets.offsets.astype(np.int32)
     columns |= {field: pyarrow.ListArray.from_arrays(edges, jets.momenta[:, i]) for i, field in enumerate(FIELDS)}
     if jets.children is not None:
-        ends = 2 * np.concatenate([[0], np.cumsum(np.maximum(jets.n_leaves - 1, 0))])
+        ends = 2 * offsets_of(np.maximum(jets.n_leaves - 1, 0))
         splits = jets.children.ravel().astype(np.int32)
         columns[CHILDREN] = pyarrow.ListArray.from_arrays(ends.astype(np.int32), splits)
     if jets.law is None:

@@ -13,7 +13,7 @@ from palmette._immutable import read_only
 from palmette.jets._columns import floats, values
 from palmette.jets._kinematics import FIELDS, four_momenta
 from palmette.jets._unique_ids import SeenIds, describe
-from palmette.jets.ragged import Jets
+from palmette.jets.jet import Jets
 
 __all__ = ["jets_from_rows", "rows_from_jets"]
 

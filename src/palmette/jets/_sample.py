@@ -20,8 +20,8 @@ from palmette.batch.problems import Problems
 from palmette.batch.sums import log_partitions
 from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
-from palmette.jets.ragged import Jets
-from palmette.jets.sizes import size_probabilities
+from palmette.jets._sizes import size_probabilities
+from palmette.jets.jet import Jets
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.particles import jet_errors, masses_squared
 

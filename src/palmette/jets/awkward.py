@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette.jets._kinematics import FIELDS, choose_fields, four_momenta
-from palmette.jets.ragged import Jets
+from palmette.jets.jet import Jets
+from palmette.links import offsets_of
 
 __all__ = ["from_awkward", "to_awkward"]
 
@@ -33,7 +34,7 @@ def from_awkward(array: Any, ids: Mapping[str, npt.ArrayLike] | None = None) -> 
     sizes = _sizes(ak, array)
     n_particles = int(sizes.sum())
     columns = {field: _column(ak, array, name, n_particles) for field, name in _choose(array.fields).items()}
-    return Jets(four_momenta(columns), np.concatenate([[0], np.cumsum(sizes)]), ids)
+    return Jets(four_momenta(columns), offsets_of(sizes), ids)
 
 
 def _sizes(ak: Any, array: Any) -> npt.NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,12 @@ from palmette._extras import require
 from palmette.array_types import Floats, Ints
 from palmette.batch.inference import Beyond, infer, work_of
 from palmette.batch.potentials import log_potentials
-from palmette.batch.problems import Problems
+from palmette.batch.problems import Problems, merge_rows
+from palmette.checks import check_choice
 from palmette.hierarchy import Hierarchy
-from palmette.jets.ragged import Jet, Jets
-from palmette.jets.sequential import ALGORITHMS, cluster
+from palmette.jets.jet import Jet, Jets
+from palmette.jets.sequential import ALGORITHMS, GEOMETRIES, cluster
+from palmette.links import offsets_of
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.particles import jet_errors
 
@@ -24,6 +26,7 @@ __all__ = ["SEARCHES", "Chunk", "Inference"]
 
 SEARCHES = ("greedy", "beam", *ALGORITHMS)
 
+_LARGEST = 2**14  # particles of a jet: the numbers of its nodes are 16 bits in the table
 _OVERHEAD = 2e4  # nanoseconds of one jet, whatever its size
 _SEARCH = {"greedy": 3e5, "beam": 1e6}  # about; the others are like greedy
 
@@ -66,7 +69,10 @@ class Inference:
         return Ginkgo(momenta, **dict(self.law))
 
     def __post_init__(self) -> None:
-        self._any_model()  # refuses wrong parameters before anything is read
+        # Refuses wrong parameters before anything is read.
+        check_choice("beyond", self.beyond, get_args(Beyond))
+        check_choice("geometry", self.geometry, GEOMETRIES)
+        self._any_model()
 
     def _any_model(self) -> Ginkgo:
         # Only its law is used.
@@ -82,6 +88,8 @@ class Inference:
         """Columns with an entry for each jet of the chunk."""
         jets = chunk.jets
         errors = jet_errors(jets.momenta, jets.offsets)
+        for i in np.flatnonzero(jets.n_leaves > _LARGEST).tolist():
+            errors[i] = f"more than {_LARGEST} particles: {jets.n_leaves[i]}"
         sound = np.array([error is None for error in errors], dtype=bool)
         is_large = jets.n_leaves > self.max_leaves
         rows = _Rows(len(jets), self._names(jets.children is not None))
@@ -114,14 +122,14 @@ class Inference:
             progress=False,
         )
         for k, i in enumerate(which.tolist()):
-            begin, end = found.offsets[k] - k, found.offsets[k + 1] - k - 1
+            merges = merge_rows(found.offsets, k)
             rows.log_partition[i], rows.errors[i] = found.log_partition[k], found.log_partition_errors[k]
             rows.kinds[i] = str(found.kinds[k])
             rows.r_hat[i] = found.r_hat[k] if found.kinds[k] == "sampled" else None
             if found.log_partition[k] > -np.inf:
-                rows.put(i, "map", found.map_log_potential[k], found.children[begin:end])
+                rows.put(i, "map", found.map_log_potential[k], found.children[merges])
                 if self.n_draws:
-                    rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, begin:end])
+                    rows.put(i, "drawn", found.drawn_log_probs[k], found.drawn_children[:, merges])
 
     def _score_truth(self, jets: Jets, which: Ints, rows: _Rows) -> None:
         known = jets[which]
@@ -129,7 +137,7 @@ class Inference:
         problems = Problems.like(self._any_model(), known.offsets, additive=known.momenta)
         values = log_potentials(problems, known.children, threads=self.threads)
         for k, i in enumerate(which.tolist()):
-            rows.put(i, "true", values[k], known.children[known.offsets[k] - k : known.offsets[k + 1] - k - 1])
+            rows.put(i, "true", values[k], known.children[merge_rows(known.offsets, k)])
 
     def _search_one(self, jet: Jet, i: int, rows: _Rows) -> None:
         model = self.model(jet.momenta)
@@ -181,7 +189,7 @@ def _lists(rows: list[Any], kind: Any) -> Any:
     # A list for each row, from arrays of any shape.
     pyarrow = require("pyarrow", "parquet")
     flat = [np.empty(0) if row is None else np.ravel(row) for row in rows]
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in flat])]).astype(np.int32)
+    offsets = offsets_of([len(row) for row in flat]).astype(np.int32)
     values = pyarrow.array(np.concatenate([np.empty(0), *flat]).astype(kind.to_pandas_dtype()), kind)
     is_missing = pyarrow.array([row is None for row in rows], pyarrow.bool_())
     return pyarrow.ListArray.from_arrays(offsets, values, mask=is_missing)

@@ -10,12 +10,15 @@ from palmette._jit import kernel
 from palmette.array_types import Floats, Ints
 from palmette.batch.run import Results
 from palmette.jets.chunks import SEARCHES
+from palmette.links import offsets_of
 from palmette.numeric import scramble
 from palmette.posterior.tables import Table
 
 __all__ = ["Comparison", "compare"]
 
-_SAME = 1e-9  # log potentials that are closer are the same number, summed in another order
+_SAME = (
+    1e-9  # log potentials that are closer, relatively, are one: of momenta added in another order, masses differ more
+)
 
 
 class Comparison(NamedTuple):
@@ -107,7 +110,7 @@ def _lists(column: Any) -> tuple[Ints, Ints]:
     # Values and offsets; a null is an empty list.
     lists = column.combine_chunks()
     lengths = np.array([0 if size is None else size for size in lists.value_lengths().to_pylist()], np.int64)
-    return lists.flatten().to_numpy().astype(np.int64), np.concatenate([[0], np.cumsum(lengths)])
+    return lists.flatten().to_numpy().astype(np.int64), offsets_of(lengths)
 
 
 def _summary(method: str, values: Floats) -> Comparison:

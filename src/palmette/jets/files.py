@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from palmette._extras import require
+from palmette.checks import is_whole
 from palmette.jets._columns import find_ids, find_momenta, is_list, is_scalar, locate_momenta
 from palmette.jets._jet_rows import CHILDREN, jets_from_lists, law_of
 from palmette.jets._particle_rows import jets_from_rows
 from palmette.jets._unique_ids import SeenIds
-from palmette.jets.ragged import Jets, joined
+from palmette.jets.jet import Jets, joined
 from palmette.jets.writer import DELIMITERS, Writer, suffix_of
 
 __all__ = ["batches", "count", "read", "stream", "write"]
@@ -40,7 +41,7 @@ def stream(path: StrPath, batch_jets: int = 10_000, *, by: str | Sequence[str] |
     the jet; unless given, these are event, jet, run and the like, and in a table with one row per jet all that hold
     one value. A number that is missing is NaN.
     """
-    if isinstance(batch_jets, bool) or not isinstance(batch_jets, int) or batch_jets < 1:
+    if not is_whole(batch_jets) or batch_jets < 1:
         raise ValueError(f"batch_jets is {batch_jets!r}; it must be a whole number of at least 1")
     require("pyarrow", "parquet")
     names = (by,) if isinstance(by, str) else by
@@ -78,11 +79,15 @@ def write(jets: Jets, path: StrPath) -> None:
         writer.write(jets)
 
 
-def count(path: StrPath) -> int | None:
-    """The number of jets if that is known without reading them: Parquet with one row per jet; otherwise None."""
+def count(jets: Jets | StrPath | Iterable[Jets]) -> int | None:
+    """The number of jets if it is known without reading them, as of `Jets` and of Parquet with one row per jet."""
+    if isinstance(jets, Jets):
+        return len(jets)
+    if not isinstance(jets, str | os.PathLike):
+        return None
     parquet = require("pyarrow.parquet", "parquet")
     total = 0
-    for file in _files(path):
+    for file in _files(jets):
         if suffix_of(file) != ".parquet":
             return None
         with _named(file):
@@ -158,9 +163,9 @@ def _from_parquet(file: Path, by: Sequence[str] | None, seen: SeenIds, first: in
     parquet, where = require("pyarrow.parquet", "parquet"), str(file)
     with _named(file), parquet.ParquetFile(file, pre_buffer=False) as table:
         schema = table.schema_arrow
-        momenta, is_whole = locate_momenta(schema, where)
+        momenta, has_lists = locate_momenta(schema, where)
         columns = list(dict.fromkeys(path[0] for path in momenta.values()))
-        if not is_whole:
+        if not has_lists:
             ids = find_ids(schema.names, by, where)
             rows = table.iter_batches(batch_size=_ROWS, columns=[*ids, *columns])
             yield from jets_from_rows(rows, {field: path[0] for field, path in momenta.items()}, ids, seen, where)

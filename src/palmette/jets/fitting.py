@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.checks import check_number
+from palmette.checks import check_choice, check_number
 from palmette.drawing.cards import card, html_table
 from palmette.errors import ImpossibleData
 from palmette.evidence.climbing import climb
@@ -27,7 +27,7 @@ from palmette.evidence.parameters import edges_at, log_errors, values_at
 from palmette.jets._cut import upper_end
 from palmette.jets._sample import Sample, listed, usable
 from palmette.jets.files import batches
-from palmette.jets.ragged import Jets, joined
+from palmette.jets.jet import Jets, joined
 from palmette.models.particles import check_magnitude
 from palmette.progress import Progress
 
@@ -37,7 +37,7 @@ _START = 1.0
 _FEW = 100  # jets; as well as these can tell, the maximum is found by large steps
 _TOLERANCE = 0.02  # nats
 _UNIT = 2.5  # standard errors that small steps are measured by
-_MOST_PASSES = 30  # of each of the two
+_MOST_SUMS = 30  # of each of the two
 _UNHEARD_OF = 10.0  # jets that should be there: that none is has a probability of e^−10
 
 
@@ -62,7 +62,7 @@ class ShowerFit:
     """How many jets were used."""
     left_out: Mapping[str, int]
     """How many were not, and why."""
-    n_passes: int
+    n_sums: int
     """How many times all jets were summed over."""
 
     @property
@@ -157,7 +157,7 @@ class _CountedLikelihood:
 
     def __init__(self, sample: Sample, progress: bool | None) -> None:
         self.count = 1  # that told what is impossible
-        self.bar = Progress("fitting a shower", None, progress, unit="passes")
+        self.bar = Progress("fitting a shower", None, progress, unit="sums")
         self._sample = sample
 
     def __call__(self, rates: Mapping[str, float], t_cut: float | None = None) -> float:
@@ -185,7 +185,7 @@ def _climbed(
 
     start = np.clip(np.full(len(names), math.log(_START)), low, high)
     tolerance = _TOLERANCE * max(1.0, n_jets / _FEW)
-    rough = climb(log_likelihood, start, low, high, tolerance=tolerance, most=_MOST_PASSES)
+    rough = climb(log_likelihood, start, low, high, tolerance=tolerance, most=_MOST_SUMS)
     errors = log_errors(-rough.hessian, names, edges_at(names, rough.x, low, high))
     unit = np.where(np.isfinite(errors), np.minimum(_UNIT * errors, 1.0), 1.0)
     fine = climb(
@@ -194,7 +194,7 @@ def _climbed(
         (low - rough.x) / unit,
         (high - rough.x) / unit,
         tolerance=_TOLERANCE,
-        most=_MOST_PASSES,
+        most=_MOST_SUMS,
     )
     x = np.clip(rough.x + unit * fine.x, low, high)
     curvature, edges = -fine.hessian / np.outer(unit, unit), edges_at(names, x, low, high)
@@ -248,8 +248,7 @@ def _check(likelihood: str, impossible: str, within: tuple[float, float], level:
             f"likelihood is {likelihood!r}, which is no density of momenta, so that Σ log Z of it is largest far from "
             'the true rate; a shower is fitted with "density"'
         )
-    if impossible not in ("refuse", "drop"):
-        raise ValueError(f'impossible is {impossible!r}; choose "refuse" or "drop"')
+    check_choice("impossible", impossible, ("refuse", "drop"))
     if not 0.0 < check_number("level", level) < 1.0:
         raise ValueError(f"level is {level!r}; it must lie between 0 and 1")
     low, high = (check_magnitude("an end of within", end) for end in within)

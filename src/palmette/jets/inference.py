@@ -14,18 +14,17 @@ import numpy as np
 
 from palmette._extras import require
 from palmette.batch.engines import Engine
-from palmette.batch.inference import FEWEST_LEAVES, SWEEPS, Beyond
-from palmette.batch.large import FEWEST_SWEEPS
+from palmette.batch.inference import FEWEST_LEAVES, Beyond
 from palmette.batch.run import run
 from palmette.checks import check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.jets.chunks import SEARCHES, Chunk, Inference
 from palmette.jets.files import batches, count
-from palmette.jets.ragged import Jets, joined
+from palmette.jets.jet import Jets, joined
+from palmette.sampling.run import FEWEST_SWEEPS
 
-__all__ = ["MAX_LEAVES", "infer"]
+__all__ = ["infer"]
 
-MAX_LEAVES = 64  # of a jet that is sampled, unless more are asked for: ten seconds of a processor
 _LARGEST = 2048
 
 
@@ -40,9 +39,9 @@ def infer(
     searches: Sequence[str] = (),
     n_draws: int = 0,
     seed: int = 0,
-    max_leaves: int = MAX_LEAVES,
+    max_leaves: int = DEFAULTS.jet_leaves,
     exact_leaves: int = DEFAULTS.batch_leaves,
-    sweeps: int = SWEEPS,
+    sweeps: int = DEFAULTS.batch_sweeps,
     beyond: Beyond = "sampled",
     geometry: str = "pp",
     by: str | Sequence[str] | None = None,
@@ -79,10 +78,10 @@ def infer(
     =====================  ======================================================================================
 
     A jet becomes an error if a number is not finite or an energy negative, if a particle or the whole has E² < |p|²
-    by more than rounding, or if it has no particles. Jets of more than `exact_leaves` (22 at most, and three times the
-    work for each) are sampled, with `sweeps`, or with `beyond` "sparse" given a trellis that is grown, both as in
-    `palmette.batch.infer`: some seconds each. Those of more than `max_leaves` are not even that: they have what
-    searches find, and the log potential of the truth.
+    by more than rounding, or if it has no particles, or more than 16,384. Jets of more than `exact_leaves` (22 at most,
+    and three times the work for each) are sampled, with `sweeps`, or with `beyond` "sparse" given a trellis that is
+    grown, both as in `palmette.batch.infer`: some seconds each. Those of more than `max_leaves` are not even that: they
+    have what searches find, and the log potential of the truth.
 
     >>> import palmette as pal
     >>> simulated = pal.simulate.ginkgo(3, max_leaves=6, rng=1)
@@ -109,11 +108,12 @@ def infer(
     chunks = _chunks(batches(jets, by), work, 1e9 * chunk_seconds)
     if folder is None:
         return pyarrow.concat_tables([pyarrow.table(work(chunk)) for chunk in chunks])
-    settings = {**law, "searches": list(work.searches), "n_draws": n_draws, "seed": seed, "max_leaves": max_leaves}
-    settings |= {"exact_leaves": exact_leaves, "sweeps": sweeps, "beyond": beyond}
-    settings |= {"geometry": geometry, "chunk_seconds": chunk_seconds}
-    bar: dict[str, Any] = {"total": _total(jets), "unit": "jets", "progress": progress}
-    return run(work, chunks, folder, settings=settings, engine=engine, overwrite=overwrite, **bar)
+    names = ("n_draws", "seed", "max_leaves", "sweeps", "beyond", "geometry")
+    settings = {**law, "searches": list(work.searches), **{name: getattr(work, name) for name in names}}
+    settings |= {"exact_leaves": int(exact_leaves), "chunk_seconds": chunk_seconds}
+    bar: dict[str, Any] = {"total": count(jets), "unit": "jets", "progress": progress}
+    how: dict[str, Any] = {"engine": engine, "overwrite": overwrite, "content": Chunk.content}
+    return run(work, chunks, folder, settings=settings, **how, **bar)
 
 
 def _check_searches(searches: Sequence[str]) -> tuple[str, ...]:
@@ -128,12 +128,6 @@ def _check_most(name: str, leaves: int, most: int) -> int:
     if not 1 <= check_whole(name, leaves) <= most:
         raise ValueError(f"{name} is {leaves}; it must lie between 1 and {most}")
     return int(leaves)
-
-
-def _total(jets: Any) -> int | None:
-    if isinstance(jets, Jets):
-        return len(jets)
-    return count(jets) if isinstance(jets, str | os.PathLike) else None
 
 
 def _chunks(parts: Iterable[Jets], work: Inference, nanoseconds: float) -> Iterator[Chunk]:

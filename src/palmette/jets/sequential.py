@@ -16,13 +16,14 @@ from palmette._extras import require
 from palmette.array_types import Floats
 from palmette.checks import check_number, check_points
 from palmette.hierarchy import Hierarchy
-from palmette.jets.ragged import Jets
+from palmette.jets.jet import Jets
 from palmette.models.particles import LARGEST
 
-__all__ = ["ALGORITHMS", "cluster", "cluster_all"]
+__all__ = ["ALGORITHMS", "GEOMETRIES", "cluster", "cluster_all"]
 
 #: Name → the power p of pt or E in the distance.
 ALGORITHMS = {"kt": 1, "cambridge": 0, "antikt": -1}
+GEOMETRIES = ("pp", "ee")
 
 _LARGEST_RADIUS = {"pp": 1000.0, "ee": math.pi}  # the first is FastJet's own limit
 _NO_RADIUS = {"pp": 1000.0, "ee": 2 * math.pi}  # FastJet: from π on, nothing in e⁺e⁻ is nearer to the beam

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
-from palmette.jets.ragged import Ids, Jets
+from palmette.jets.jet import Ids, Jets
 
 __all__ = ["GinkgoJets"]
 

@@ -12,7 +12,7 @@ from palmette.jets._jet_rows import CHILDREN, lists_from_jets
 from palmette.jets._kinematics import FIELDS
 from palmette.jets._particle_rows import rows_from_jets
 from palmette.jets._unique_ids import SeenIds
-from palmette.jets.ragged import Jets
+from palmette.jets.jet import Jets
 
 __all__ = ["DELIMITERS", "Writer", "suffix_of"]
 

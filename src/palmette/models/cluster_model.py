@@ -9,6 +9,7 @@ import numpy as np
 from palmette._jit import inline, specialise_inline
 from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
+from palmette.links import offsets_of
 from palmette.models.base import FeatureModel, Model
 from palmette.models.evaluate import member_log_potentials, node_log_potentials, require_log_potentials
 from palmette.models.features import subset_scores, tabulate
@@ -43,7 +44,7 @@ class PartitionModel(Model):
     def log_potential(self, partition: Partition) -> float:
         """Σ log ψ over the clusters of a partition on the same labels (any number of leaves)."""
         membership = partition.aligned_to(self.labels).membership
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(membership))])
+        offsets = offsets_of(np.bincount(membership))
         return float(self.log_potentials(offsets, np.argsort(membership, kind="stable")).sum())
 
     def log_potentials(self, offsets: Ints, members: Ints) -> Floats:
@@ -53,7 +54,7 @@ class PartitionModel(Model):
     def mask_log_potentials(self, masks: Ints) -> Floats:
         """(m,): log ψ of m clusters by their bit masks; at most 63 leaves."""
         belongs = (masks[:, None] >> np.arange(self.n_leaves) & 1).astype(bool)
-        offsets = np.concatenate([[0], np.cumsum(belongs.sum(axis=1))])
+        offsets = offsets_of(belongs.sum(axis=1))
         return self.log_potentials(offsets, np.nonzero(belongs)[1])
 
     def merge_scores(self, left: Ints, right: Ints) -> Floats:

@@ -14,6 +14,7 @@ from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Floats, Ints
 from palmette.clusters import member_list
 from palmette.hierarchy import Hierarchy
+from palmette.links import offsets_of
 from palmette.models.features import describe_into, feature_loader
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], 
     """(k,): log ψ of the splits into k pairs of disjoint clusters, given by their leaves."""
     clusters = [members for one, two in pairs for members in ([*one, *two], one, two)]
     sizes = np.array([len(members) for members in clusters], dtype=np.int64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     members = np.fromiter(itertools.chain.from_iterable(clusters), dtype=np.int64, count=int(sizes.sum()))
     first = 3 * np.arange(len(pairs))
     return split_log_potentials(model, sizes, *_member_sums(model, offsets, members), first, first + 1, first + 2)

@@ -14,10 +14,10 @@ from palmette.errors import ImpossibleData
 from palmette.posterior.cache import Cached
 from palmette.posterior.estimate import Estimate
 
-__all__ = ["Clustering", "Distribution"]
+__all__ = ["SAME", "Clustering", "Distribution"]
 
 # Two log potentials nearer than this (relative to their size) are the same number summed in another order.
-_SAME = 1e-11
+SAME = 1e-11
 
 Clustering = TypeVar("Clustering")
 
@@ -26,6 +26,8 @@ class Distribution(Cached, Generic[Clustering]):
     """p(x) = exp(log potential of x) / Z. Subclasses say what x is, and find better ones and draws."""
 
     _thing: ClassVar[str]  # what x is, for messages
+    is_averaged: ClassVar[bool] = False  #: over parameters of the model
+    log_evidence_error: ClassVar[float | None] = None  #: the standard error of log p(data); None if it is computed
 
     @property
     @abstractmethod
@@ -128,7 +130,7 @@ class Distribution(Cached, Generic[Clustering]):
         return min(0.0, log_potential - self.log_partition)
 
     def _tolerance(self, log_prob: float) -> float:
-        return _SAME * max(1.0, abs(log_prob), abs(self.log_partition))
+        return SAME * max(1.0, abs(log_prob), abs(self.log_partition))
 
     def _better(self, x: Clustering, limit: int) -> tuple[list[float], bool] | None:
         # The log potentials of the strictly better ones, and whether these are all; None: all possible ones.

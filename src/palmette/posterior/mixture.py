@@ -55,6 +55,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
     """
 
     _part: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]
+    is_averaged = True
 
     def __init__(
         self,

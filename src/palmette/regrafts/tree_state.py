@@ -16,7 +16,18 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
-__all__ = ["Tree", "Walk", "ancestor_of_size", "copy_tree", "empty_walk", "lay_out", "regraft", "total", "tree_with"]
+__all__ = [
+    "Tree",
+    "Walk",
+    "ancestor_of_size",
+    "copy_tree",
+    "empty_walk",
+    "lay_out",
+    "leaf_of_rank",
+    "regraft",
+    "total",
+    "tree_with",
+]
 
 # What happened to a cluster, see `regraft`; of a known one the sums and pair sums are right already.
 GAINS, LOSES, IS_NEW, IS_SAME, IS_KNOWN = range(5)
@@ -124,6 +135,18 @@ def total(log_psi):
         else:
             impossible += 1
     return impossible, finite
+
+
+@inline
+def leaf_of_rank(child, size, v, rank):
+    """One of the leaves below v, of which there are size[v]."""
+    while size[v] > 1:
+        first = child[v, 0]
+        if rank < size[first]:
+            v = first
+        else:
+            v, rank = child[v, 1], rank - size[first]
+    return v
 
 
 @kernel

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from palmette.defaults import DEFAULTS
-from palmette.evidence import compare_found
+from palmette.evidence import compare
 from palmette.posterior import ConditionalClusters
 from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
@@ -46,7 +46,7 @@ def belief_in(posterior: Any, listing: Listing) -> Belief:
 def _compared(posterior: Any) -> Html | None:
     if posterior.model.log_evidence_without_structure is None or posterior.n_leaves < 3:
         return None
-    found = compare_found(posterior)
+    found = compare(posterior, at_best=None)
     words = (
         " That is how much more probable the data are with structure than without, as a logarithm; from 1, 3 and 5 on, "
         "either way, it is called positive, strong and very strong."

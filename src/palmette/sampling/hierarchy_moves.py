@@ -20,7 +20,7 @@ from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
-from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, regraft, tree_with
+from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, leaf_of_rank, regraft, tree_with
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
 from palmette.sampling.hierarchy_state import list_nodes, restater
@@ -56,19 +56,6 @@ def _choose_top(parent, size, stream):
     most = _SMALLEST * (_BEYOND * n / _SMALLEST) ** chance(stream)
     while parent[v] >= 0 and size[parent[v]] <= most:
         v = parent[v]
-    return v
-
-
-@inline
-def _choose_leaf(child, size, top, stream):
-    # One of the leaves below P, each alike.
-    v, rank = top, int(chance(stream) * size[top])
-    while size[v] > 1:
-        first = child[v, 0]
-        if rank < size[first]:
-            v = first
-        else:
-            v, rank = child[v, 1], rank - size[first]
     return v
 
 
@@ -116,7 +103,7 @@ def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves,
             changed += kept
             continue
         if chance(stream) < _LEAVES:
-            moved = _choose_leaf(tree.child, tree.size, top, stream)
+            moved = leaf_of_rank(tree.child, tree.size, top, int(chance(stream) * tree.size[top]))
         else:
             moved = _choose_part(tree.child, tree.size, top, stream)
         survey(data, tree, walk, moved, top)

@@ -100,8 +100,7 @@ class PartitionChains:
         if chain % _BY_CUT:
             drawn = np.random.default_rng([self._seed, chain]).integers(math.ceil(k), size=n)
             return Partition(drawn, self._model.labels)
-        more = np.diff(reference.child_offsets)[reference.cut_order] - 1  # a reference that is not binary skips some k
-        reachable = np.concatenate([[1], 1 + np.cumsum(more)])
+        reachable = reference.cut_counts  # a reference that is not binary skips some k
         return reference.cut(int(reachable[np.argmin(np.abs(reachable - k))]))
 
     def _cooling(self) -> tuple[Floats, float]:

@@ -19,10 +19,10 @@ from palmette.sampling.chains import ChainKind, Chains
 from palmette.sampling.verdict import Verdict
 from palmette.threads import check_threads
 
-__all__ = ["Run", "check_end", "fingerprint"]
+__all__ = ["FEWEST_SWEEPS", "Run", "check_end", "fingerprint"]
 
 _FIRST = 200  # sweeps before the first verdict; then always twice as many
-_FEWEST = 8  # draws of a chain that something can be said of
+FEWEST_SWEEPS = 8  # of a chain that something can be said of
 
 
 class _Sampled(Protocol):
@@ -81,7 +81,7 @@ class Run(Generic[Answer]):
             bar.retitle(f"making starts, {self._title}")
             self.chains.begin(threads, bar)
             bar.retitle(self._title)
-            self.chains.advance(int(min(_FEWEST, last)), threads, bar)  # whatever the clock says
+            self.chains.advance(int(min(FEWEST_SWEEPS, last)), threads, bar)  # whatever the clock says
             target = _FIRST
             while done < last:
                 while target <= done:
@@ -95,12 +95,19 @@ class Run(Generic[Answer]):
                 bar.retitle(f"{self._title}: {made.progress_note()}")
                 if made.verdict.agree and made.verdict.standard_error <= precision:
                     break
-        if self.chains.n_kept < _FEWEST:
+        if self.chains.n_kept < FEWEST_SWEEPS:
             raise ValueError(
                 f"the chains were stopped after {self.chains.n_kept} sweeps, which is too early to say anything; "
                 "allow for more time"
             )
         return self.answer() if made is None or made.n_kept != self.chains.n_kept else made
+
+    def go_through(self, sweeps: int) -> Answer:
+        """Let every chain make so many sweeps in all, in silence; Ctrl-C stops it, and is no wish for an answer."""
+        threads = check_threads(self.threads)
+        self.chains.begin(threads)
+        self.chains.advance(sweeps, threads, Progress("", None, False))
+        return self.answer()
 
     def _save(self) -> None:
         if self._checkpoint is not None:
@@ -119,7 +126,7 @@ def check_end(seconds: float | None, sweeps: int | None, precision: float) -> No
     if seconds is None and sweeps is None and not precision > 0.0:
         raise ValueError("sampling needs an end: give seconds, sweeps or a precision above 0")
     if sweeps is not None:
-        check_integer("sweeps", sweeps, _FEWEST)
+        check_integer("sweeps", sweeps, FEWEST_SWEEPS)
 
 
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:

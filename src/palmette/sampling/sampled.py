@@ -35,6 +35,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
+    is_averaged = False
 
     def __init__(self, run: Run[Any], model: AnyModel) -> None:
         super().__init__()
@@ -88,6 +89,11 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         """log p(data): log Z and what the model says is to be added. Under conditions, that of meeting them as well."""
         offset, found = evidence_offset(self._model), self.log_partition
         return Estimate(found.value + offset, "estimate", found.standard_error)
+
+    @property
+    def log_evidence_error(self) -> float:
+        """The standard error of log p(data)."""
+        return self.log_evidence.standard_error
 
     @property
     def log_evidence_without_structure(self) -> float:

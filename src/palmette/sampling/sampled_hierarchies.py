@@ -21,6 +21,7 @@ from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.cache import cached
 from palmette.posterior.conditional_clusters import from_trees
 from palmette.posterior.consensus import consensus
+from palmette.posterior.distribution import SAME
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
@@ -183,7 +184,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
     def credible_level(self, hierarchy: Hierarchy, /) -> Estimate:
         """The probability of all strictly more probable hierarchies."""
         own = self.log_potential(hierarchy)
-        return self._share_of(self.log_potentials > own + 1e-11 * max(1.0, abs(own)))
+        return self._share_of(self.log_potentials > own + SAME * max(1.0, abs(own)))
 
     def subtree_probability(self, subtree: Hierarchy) -> Estimate:
         """The probability that `subtree`, a binary hierarchy over some of the labels, occurs as it is."""

@@ -14,6 +14,7 @@ from palmette.drawing.cards import card
 from palmette.labels import describe_cluster
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
+from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
 from palmette.posterior.estimate import Estimate
@@ -63,6 +64,11 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
         super().__init__(run, run.model)
         if run.model.n_leaves < 2**15:
             self._rows = self._rows.astype(np.int16)
+
+    @property
+    def conditions(self) -> PartitionConditions:
+        """None: chains of partitions are under no conditions."""
+        return PartitionConditions(self.labels)
 
     # How far to trust it.
 

@@ -19,7 +19,36 @@ from palmette.clusters import size_of
 from palmette.hashing import mix
 from palmette.recursions.subsets import ZERO
 
-__all__ = ["State", "add_split", "advance", "begin", "compact", "end", "enter", "first_state", "number", "rehash"]
+__all__ = [
+    "CLUSTERS",
+    "CROWDED",
+    "DEPTH",
+    "DONE",
+    "FULL",
+    "IS_OPENING",
+    "MORE",
+    "OF_CLUSTERS",
+    "OF_HASHING",
+    "OF_SPLITS",
+    "OPENED",
+    "SPLITS",
+    "SUBSET",
+    "TO_OPEN",
+    "WASTE",
+    "State",
+    "add_split",
+    "advance",
+    "begin",
+    "compact",
+    "end",
+    "enter",
+    "find_number",
+    "first_state",
+    "joined",
+    "number",
+    "rehash",
+    "room_for_split",
+]
 
 _INF = math.inf
 _CLOSED = -1  # in `State.first`: the splits are not listed

@@ -34,7 +34,7 @@ from palmette.partition import Partition
 from palmette.progress import Progress
 from palmette.search.partners import best_pair, partners_by
 
-__all__ = ["BayesianFound", "bayesian", "first_clusters"]
+__all__ = ["BayesianFound", "bayesian"]
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise`
 
@@ -107,24 +107,9 @@ def bayesian(
         log_weight - log_total,
         log_weight - float(log_rising([alpha], len(x))[0, -1]),
         read_only(log_odds),
-        first_clusters(hierarchy, log_odds >= 0.0),
+        hierarchy.first_clusters(log_odds >= 0.0),
         state.n_evaluations,
     )
-
-
-def first_clusters(hierarchy: Hierarchy, is_cluster: npt.NDArray[np.bool_]) -> Partition:
-    """From the root down, the first clusters for which `is_cluster`, one flag per inner node, holds; then leaves.
-
-    >>> first_clusters(Hierarchy.from_newick("(((a,b),c),d);"), np.array([False, True, False])).membership
-    array([0, 0, 0, 1])
-    """
-    n = hierarchy.n_leaves
-    is_cut = (~is_cluster).tolist()
-    parents = hierarchy.parents[n:-1].tolist()
-    for k in range(len(parents) - 1, -1, -1):
-        is_cut[k] = is_cut[k] and is_cut[parents[k] - n]
-    heights = np.array(is_cut, dtype=np.float64)
-    return Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, heights).cut_height(0.5)
 
 
 @inline

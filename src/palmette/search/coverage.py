@@ -10,7 +10,7 @@ import numpy as np
 from palmette.defaults import DEFAULTS
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
-from palmette.sampling import SampledPosterior, sample_hierarchies
+from palmette.sampling import sample_hierarchies
 from palmette.sampling.run import check_end
 
 __all__ = ["uncovered"]
@@ -19,7 +19,7 @@ __all__ = ["uncovered"]
 def uncovered(
     posterior: HierarchyPosterior,
     *,
-    seconds: float | None = 20.0,
+    seconds: float | None = DEFAULTS.covering_seconds,
     sweeps: int | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
@@ -55,27 +55,16 @@ def uncovered(
             f"what a trellis of {model.n_leaves} leaves misses is estimated by chains, which cannot move on {model!r}: "
             f"write it as a CompiledSplitFunction, or compare with a full trellis, of up to {most} leaves"
         )
-    sampled = _sampled(posterior, seconds if sweeps is None else None, sweeps, rng, progress)
-    if not sampled.verdict.agree:
-        warnings.warn(f"the share that is missed is a rough guess. Chains: {sampled.verdict}", stacklevel=2)
-    inside = sampled.share_in(trellis)
-    return Estimate(1.0 - inside.value, "estimate", inside.standard_error)
-
-
-def _sampled(
-    posterior: HierarchyPosterior,
-    seconds: float | None,
-    sweeps: int | None,
-    rng: np.random.Generator | int | None,
-    progress: bool | None,
-) -> SampledPosterior:
-    return sample_hierarchies(
-        posterior.model,
-        seconds=seconds,
+    sampled = sample_hierarchies(
+        model,
+        seconds=seconds if sweeps is None else None,
         sweeps=sweeps,
-        precision=DEFAULTS.precision,
         require=posterior.conditions.required,
         forbid=posterior.conditions.forbidden,
         rng=rng,
         progress=progress,
     )
+    if not sampled.verdict.agree:
+        warnings.warn(f"the share that is missed is a rough guess. Chains: {sampled.verdict}", stacklevel=2)
+    inside = sampled.share_in(trellis)
+    return Estimate(1.0 - inside.value, "estimate", inside.standard_error)

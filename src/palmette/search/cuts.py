@@ -37,7 +37,7 @@ def best_cut(model: PartitionModel, hierarchy: Hierarchy) -> FoundPartition:
     impossible = log_psi == -np.inf
     totals = _running(hierarchy, np.where(impossible, 0.0, log_psi), undone)
     best = int(np.argmax(np.where(_running(hierarchy, impossible.astype(np.float64), undone) > 0.0, -np.inf, totals)))
-    partition = hierarchy.cut(1 + int((np.diff(hierarchy.child_offsets)[undone[:best]] - 1).sum()))
+    partition = hierarchy.cut(int(hierarchy.cut_counts[best]))
     return FoundPartition(partition, model.log_potential(partition), hierarchy=hierarchy)
 
 

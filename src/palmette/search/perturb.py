@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from palmette.checks import is_whole
+from palmette.checks import check_choice, is_whole
 from palmette.models.correlation_clusters import CorrelationClusters
 from palmette.posterior import PartitionDraws, PartitionPosterior
 from palmette.progress import Progress
@@ -40,8 +40,7 @@ def perturb_and_map(
         raise TypeError(f"perturb_and_map perturbs the affinities of a CorrelationClusters model, not {model!r}")
     if not is_whole(size) or size < 0:
         raise ValueError(f"size is {size!r}; expected the number of draws, a whole number of at least 0")
-    if noise not in ("gumbel", "logistic"):
-        raise ValueError(f'noise is {noise!r}; expected "gumbel" or "logistic"')
+    check_choice("noise", noise, ("gumbel", "logistic"))
     generator = np.random.default_rng(rng)
     draw = generator.gumbel if noise == "gumbel" else generator.logistic
     rows, columns = np.triu_indices(model.n_leaves, 1)

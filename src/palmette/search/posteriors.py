@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack, cast, overload
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args, overload
 
 import numpy as np
 
@@ -17,14 +17,15 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.models.split_model import HierarchyModel
+from palmette.models.tempered import Tempered
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
-from palmette.search.refine import refine
-from palmette.search.sampled import Limits, sampled_hierarchies, sampled_partitions
+from palmette.search.refine import FEW_ROUNDS, refine
+from palmette.search.sampled_posteriors import Limits, sampled_hierarchies, sampled_partitions
 from palmette.temperature.perplexity import at_perplexity
 from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -33,8 +34,8 @@ from palmette.trellis.partitions.sparse import PartitionTrellis
 __all__ = ["Beyond", "posterior"]
 
 Beyond = Literal["sampled", "sparse"]
+_Model = HierarchyModel | PartitionModel
 
-_ROUNDS = 2  # of refinement before a sparse trellis is grown
 _REGROWN = 2  # times: which clusters matter depends on β, and β on the clusters
 _MOST_REMAINDERS = 100_000
 
@@ -91,13 +92,15 @@ def posterior(
     Beyond, ``is_exact`` is False and there are two ways:
 
     - ``"sampled"``: Markov chains for `seconds` at most, or for so many `sweeps`; every number has an error, and
-      ``verdict`` says whether to believe it (`palmette.sampling`). Of hierarchies, chains begin at the greedy one,
-      refined, and at others that are cooled down, or of more than 500 leaves at `hierarchies`; should they be slow
-      after a third of the time, or each frozen in a place of its own, the rest goes to chains of several temperatures.
+      ``verdict`` says whether to believe it (`palmette.sampling`). Of hierarchies, chains begin at the best of the
+      greedy one and `hierarchies`, refined, and at others that are cooled down, or of more than 500 leaves at all of
+      these; should they be slow after a third of the time, or each frozen in a place of its own, the rest goes to
+      chains of several temperatures. Of partitions, they move parts of the first of `hierarchies`, or of the
+      greedy one.
     - ``"sparse"``: a trellis of chosen clusters. Answers are exact *given that the answer is in the trellis*, and log Z
       is a lower bound. One of hierarchies is grown by `grow`, with `min_share` and `max_clusters`, around the greedy
       hierarchy, the same refined, and `hierarchies`; partitions are made of clusters of the greedy hierarchy and of
-      `hierarchies`, or of the best single one of these if their mixtures are too many. What is not in it is not
+      `hierarchies`, or of the best single one of these if what they make together is too much. What is not in it is not
       missed by anybody.
 
     A `SplitFunction` or `ClusterFunction`, which no chain can move in, and partitions with `perplexity` or `n_clusters`
@@ -115,7 +118,7 @@ def posterior(
     (True, False)
     """
     require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-    check_choice("beyond", beyond, ("sampled", "sparse"))
+    check_choice("beyond", beyond, get_args(Beyond))
     if n_clusters is not None and model.clusterings != "partitions":
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
@@ -133,7 +136,7 @@ def posterior(
     if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
     first = greedy(model).hierarchy
-    refined = refine(model, first, seconds=None, rounds=_ROUNDS, rng=rng, progress=progress).hierarchy
+    refined = refine(model, first, seconds=None, rounds=FEW_ROUNDS, rng=rng, progress=progress).hierarchy
     start = SparseTrellis.from_hierarchies([first, refined, *hierarchies])
     return task.grown(start, min_share=min_share, max_clusters=max_clusters)
 
@@ -142,7 +145,7 @@ def posterior(
 class _Task:
     """A model whose temperature may have to be found, and what its posterior is made with."""
 
-    model: Any
+    model: _Model
     perplexity: float | None
     n_clusters: int | None
     options: dict[str, Any]
@@ -157,17 +160,18 @@ class _Task:
 
     def grown(self, trellis: SparseTrellis, **limits: Any) -> SomePosterior:
         limits["progress"] = self.options["progress"]
-        trellis = grow(self.model, trellis, **limits)
+        trellis = grow(cast(HierarchyModel, self.model), trellis, **limits)
         for _ in range(0 if self.perplexity is None else _REGROWN):
-            trellis = grow(self.tempered(trellis), trellis, **limits)
+            trellis = grow(cast(HierarchyModel, self.tempered(trellis)), trellis, **limits)
         return self.on(trellis)
 
-    def tempered(self, trellis: SomeTrellis | None) -> Any:
+    def tempered(self, trellis: SomeTrellis | None) -> _Model:
         if self.perplexity is None:
             return self.model
-        return at_perplexity(self.model, self.perplexity, trellis=trellis, progress=self.options["progress"])
+        tempered, bar = cast(Tempered, self.model), self.options["progress"]
+        return cast(_Model, at_perplexity(tempered, self.perplexity, trellis=trellis, progress=bar))
 
-    def make(self, model: Any, trellis: SomeTrellis | None = None) -> SomePosterior:
+    def make(self, model: _Model, trellis: SomeTrellis | None = None) -> SomePosterior:
         made = posterior_of(model, trellis=trellis, **self.options)
         if self.n_clusters is None:
             return made

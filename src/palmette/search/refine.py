@@ -19,32 +19,34 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.checks import check_seconds, is_whole, seed_of
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
+from palmette.posterior.distribution import SAME
 from palmette.progress import Progress
 from palmette.regrafts import regrafts_of
 from palmette.regrafts.tree_state import WORK, total
 from palmette.search.found import Found
-from palmette.search.moves import advancer, keep_better, queue_all, round_agenda
+from palmette.search.refine_moves import advancer, keep_better, queue_all, round_agenda
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["Optimum", "local_optima", "refine"]
+__all__ = ["FEW_ROUNDS", "LocalOptimum", "local_optima", "refine"]
 
+FEW_ROUNDS = 2  # where refining is not what was asked for, but where something else begins
 _PATIENCE = 3  # rounds without a gain that end a line
 _DISPLACED = (0.1, 0.3, 0.6)  # parts displaced, for each leaf, where a new line begins; lines take turns
 _REMEMBERED = 4  # lines that ended before
 _MOST_CLOSED = 500  # leaves; with more, splits are only those of the hierarchies themselves
-_SAME = 1e-11  # of a log potential: below that, two are the same number summed in another order
 
 
 def refine(
     model: HierarchyModel,
     hierarchy: Hierarchy,
     *,
-    seconds: float | None = 10.0,
+    seconds: float | None = DEFAULTS.refining_seconds,
     rng: np.random.Generator | int | None = None,
     rounds: int | None = None,
     progress: bool | None = None,
@@ -88,28 +90,28 @@ def refine(
     return Found(best.hierarchy, best.log_potential) if best.log_potential > given.log_potential else given
 
 
-class Optimum(NamedTuple):
+class LocalOptimum(NamedTuple):
     """A hierarchy that a round arrived at."""
 
     hierarchy: Hierarchy
     log_potential: float
     forbidden: int  #: how many of its splits the model forbids
 
-    def gains_on(self, other: Optimum) -> bool:
+    def gains_on(self, other: LocalOptimum) -> bool:
         """Whether it is better by more than rounding."""
-        same = math.isclose(self.log_potential, other.log_potential, rel_tol=_SAME) and self.log_potential > -math.inf
+        same = math.isclose(self.log_potential, other.log_potential, rel_tol=SAME) and self.log_potential > -math.inf
         return _rank(self) > _rank(other) and not same
 
 
-def _rank(optimum: Optimum) -> tuple[float, int]:
+def _rank(optimum: LocalOptimum) -> tuple[float, int]:
     # Of two that are impossible the one with fewer forbidden splits is better.
     return optimum.log_potential, -optimum.forbidden
 
 
-def local_optima(search: _Search, seed: int, clock: _Clock) -> Iterator[Optimum]:
+def local_optima(search: _Search, seed: int, clock: _Clock) -> Iterator[LocalOptimum]:
     """The best hierarchy after each round, until the clock says stop."""
     best = current = search.start
-    ended: deque[Optimum] = deque(maxlen=_REMEMBERED)
+    ended: deque[LocalOptimum] = deque(maxlen=_REMEMBERED)
     shares = itertools.cycle(_DISPLACED)
     still = 0
     while not clock.is_up():
@@ -160,10 +162,12 @@ class _Search:
         aligned = hierarchy.aligned_to(model.labels)
         tree, walk = self._regrafts.tree_of(aligned)
         self._advance(self._regrafts.data, tree, tree, walk, round_agenda(hierarchy.n_nodes, 0, 0), 0)
-        self.start = Optimum(aligned, model.log_potential(aligned), total(tree.log_psi)[0])
-        self._best_mixture([aligned])
+        self.start = LocalOptimum(aligned, model.log_potential(aligned), total(tree.log_psi)[0])
+        self._best_of_clusters([aligned])
 
-    def run(self, number: int, hierarchy: Hierarchy, seed: int, clock: _Clock, *, displaced: float = 0.0) -> Optimum:
+    def run(
+        self, number: int, hierarchy: Hierarchy, seed: int, clock: _Clock, *, displaced: float = 0.0
+    ) -> LocalOptimum:
         """What one round arrives at, or the part of it that there is time for.
 
         If parts are to be displaced first, so many for each leaf, it may be worse than what it comes from.
@@ -184,19 +188,19 @@ class _Search:
                 queue_all(agenda)  # what is best for one part depends on the others
         keep_better(tree, kept)
         found = Hierarchy.from_parents(kept.parent, self.model.labels)
-        return Optimum(found, self.model.log_potential(found), total(kept.log_psi)[0])
+        return LocalOptimum(found, self.model.log_potential(found), total(kept.log_psi)[0])
 
-    def fuse(self, optima: list[Optimum]) -> Optimum:
+    def fuse(self, optima: list[LocalOptimum]) -> LocalOptimum:
         """The best hierarchy that is made of clusters of these; the best one of these if that is no better."""
         best = max(optima, key=_rank)
         different = dict.fromkeys(optimum.hierarchy for optimum in optima if optimum.log_potential > -math.inf)
-        mixture = self._best_mixture(different) if len(different) > 1 else None
-        if mixture is None:
+        both = self._best_of_clusters(different) if len(different) > 1 else None
+        if both is None:
             return best
-        fused = Optimum(mixture, self.model.log_potential(mixture), 0)
+        fused = LocalOptimum(both, self.model.log_potential(both), 0)
         return fused if fused.log_potential > best.log_potential else best
 
-    def _best_mixture(self, hierarchies: Iterable[Hierarchy]) -> Hierarchy | None:
+    def _best_of_clusters(self, hierarchies: Iterable[Hierarchy]) -> Hierarchy | None:
         trellis = SparseTrellis.from_hierarchies(hierarchies, closed=self.model.n_leaves <= _MOST_CLOSED)
         passes = SparseHierarchyPasses(self.model, trellis, HierarchyConditions(self.model.labels))
         M = passes.maximum()

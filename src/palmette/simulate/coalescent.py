@@ -12,17 +12,13 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
-from palmette.coalescent.brownian import Brownian, Gaussian
 from palmette.coalescent.leaf_ages import check_leaf_ages
-from palmette.coalescent.motion import add_from_root, coloured, square_root
-from palmette.coalescent.process import Process
-from palmette.coalescent.sites import IndependentSites
+from palmette.coalescent.process import Process, check_process
+from palmette.coalescent.walks import States, Walk
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 
 __all__ = ["CoalescentDraw", "coalescent"]
-
-States = npt.NDArray[Any]  # numbers of a Brownian motion, or codes of the states at sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +72,14 @@ def coalescent(
     Node n + k of the hierarchy is event k. Data come down from the root. `Brownian` motion begins at `start` (a number
     or one per column; 0) where its root is flat, at a draw from its `Gaussian` root otherwise; x has noise of the leaf
     variance. `IndependentSites` begin in equilibrium, and on a branch of length l each is drawn anew with probability
-    1 − e^(−rate · l). x has `n_columns` columns; where the process does not say how many, 1 unless given.
+    1 − e^(−rate · l). A process of one's own says by its ``walk`` how it is drawn. x has `n_columns` columns; where the
+    process does not say how many, 1 unless given.
 
     With `leaf_ages` (n,), a lineage is there from the age of its leaf on, and m counts those that are there.
 
     With `size`, that many draws in a list, the first of which do not depend on how many there are.
 
+    >>> from palmette.coalescent import Brownian
     >>> draw = coalescent(4, Brownian(rate=[1.0, 4.0]), rng=1)
     >>> draw.hierarchy, draw.x.shape, draw.inner.shape
     (Hierarchy.from_newick('(3,(1,(0,2)));'), (4, 2), (3, 2))
@@ -90,97 +88,28 @@ def coalescent(
     """
     n, names = check_integer("n", n, 1), check_labels(labels, n)
     generator = np.random.default_rng(rng)
-    wander = None if process is None else _wandering(process, n_columns, start)
-    if wander is None and (n_columns is not None or start is not None):
+    walk = None
+    if process is not None:
+        check_process(process)
+        walk = process.walk(None if n_columns is None else check_integer("n_columns", n_columns, 1), start)
+    elif n_columns is not None or start is not None:
         raise ValueError("n_columns and start are about data, and there is no process; give one, such as Brownian()")
     born = check_leaf_ages(leaf_ages, n)
     if size is None:
-        return _draw(born, names, wander, generator)
-    return [_draw(born, names, wander, generator) for _ in range(check_integer("size", size, 0))]
+        return _draw(born, names, walk, generator)
+    return [_draw(born, names, walk, generator) for _ in range(check_integer("size", size, 0))]
 
 
-class _Motion:
-    # Brownian motion in so many columns.
-
-    def __init__(self, process: Brownian, n_columns: int | None, start: npt.ArrayLike | None) -> None:
-        self.spread, self.leaf_variance = 0.0, process.leaf_variance
-        begin = np.asarray(0.0 if start is None else start, dtype=np.float64)
-        if begin.ndim > 1 or not np.isfinite(begin).all():
-            raise ValueError(f"start is {start!r}; give one finite number, or one per column")
-        if isinstance(process.root, Gaussian):
-            if start is not None:
-                raise ValueError("start was given, but the process has a Gaussian root, which says where it begins")
-            begin, self.spread = process.root.mean, process.root.variance
-        self.n_columns = _agree(n_columns, process.rate, begin)
-        self.begin = np.broadcast_to(begin, self.n_columns)
-        self.scale = square_root(process.rate)
-
-    def walk(self, parents: list[int], lengths: Floats, rng: np.random.Generator) -> States:
-        # The spread at the root and the noise of the leaves are motion, too.
-        times = lengths.copy()
-        times[-1] += self.spread
-        times[: (len(times) + 1) // 2] += self.leaf_variance
-        white = np.sqrt(times)[:, None] * rng.standard_normal((len(times), self.n_columns))
-        states = coloured(white, self.scale)
-        states[-1] += self.begin
-        return add_from_root(states, parents)
-
-
-class _Sites:
-    # Codes of states at sites.
-
-    def __init__(self, process: IndependentSites, n_columns: int | None) -> None:
-        if isinstance(process.equilibrium, str):
-            raise ValueError(
-                'equilibrium is "empirical", but there are no data yet; give one probability vector per site'
-            )
-        self.cumulative = [np.cumsum(q)[:-1] for q in process.equilibrium]
-        self.n_columns = _agree(n_columns, np.zeros(len(process.equilibrium)))
-        self.rate = process.rate
-
-    def walk(self, parents: list[int], lengths: Floats, rng: np.random.Generator) -> States:
-        shape = len(parents), self.n_columns
-        is_redrawn = rng.random(shape) < -np.expm1(-self.rate * lengths[:, None])
-        draws = rng.random(shape)
-        fresh = [np.searchsorted(q, draws[:, d], side="right") for d, q in enumerate(self.cumulative)]
-        states = np.column_stack(fresh).astype(np.int64)
-        for v in range(len(parents) - 2, -1, -1):
-            states[v] = np.where(is_redrawn[v], states[v], states[parents[v]])
-        return states
-
-
-def _wandering(process: Process, n_columns: int | None, start: npt.ArrayLike | None) -> _Motion | _Sites:
-    if n_columns is not None:
-        n_columns = check_integer("n_columns", n_columns, 1)
-    if isinstance(process, Brownian):
-        return _Motion(process, n_columns, start)
-    if not isinstance(process, IndependentSites):
-        raise TypeError(f"data can be drawn from Brownian and IndependentSites processes, not from {process!r}")
-    if start is not None:
-        raise ValueError("start was given, but sites begin in equilibrium; leave it out")
-    return _Sites(process, n_columns)
-
-
-def _agree(n_columns: int | None, *arrays: npt.NDArray[Any]) -> int:
-    # The number of columns that all of these speak of.
-    given = {len(array) for array in arrays if array.ndim} | ({n_columns} if n_columns else set())
-    if len(given) > 1:
-        raise ValueError(f"the process, start and n_columns speak of {sorted(given)} columns; they must agree")
-    return given.pop() if given else 1
-
-
-def _draw(
-    born: Floats, names: tuple[str, ...], wander: _Motion | _Sites | None, rng: np.random.Generator
-) -> CoalescentDraw:
+def _draw(born: Floats, names: tuple[str, ...], walk: Walk | None, rng: np.random.Generator) -> CoalescentDraw:
     n = len(born)
     late = born - born.min()
     children, ages = _merges_as_they_arrive(late, rng) if late.any() else _merges(n, rng)
     hierarchy = Hierarchy.from_merges(children, names, heights=np.concatenate([born, ages + born.min()]))
-    if wander is None:
+    if walk is None:
         return CoalescentDraw(hierarchy)
     lengths = hierarchy.heights[hierarchy.parents] - hierarchy.heights
     lengths[-1] = 0.0
-    states = wander.walk(hierarchy.parents.tolist(), lengths, rng)
+    states = walk(hierarchy.parents.tolist(), lengths, rng)
     return CoalescentDraw(hierarchy, read_only(states[:n].copy()), read_only(states[n:].copy()))
 
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
-from palmette.jets.ragged import Jet
+from palmette.jets.jet import Jet
 from palmette.jets.simulated import GinkgoJets
+from palmette.links import offsets_of
 from palmette.models.particles import LARGEST, check_magnitude
 from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simulate_showers
 
@@ -75,7 +76,7 @@ def ginkgo(
         parts.append(simulate_showers(seed, begin, end, start, mass**2, rates, law["t_cut"], fewest, most))
         _check_sizes(begin, parts[-1][0])
     sizes, momenta, children = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = offsets_of(sizes)
     numbers = {"jet": np.arange(first, first + n_jets)}
     parameters = (law["rate"], law["root_rate"], law["t_cut"])
     arrays = (read_only(momenta), read_only(offsets), read_only(children))

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from palmette._jit import inline, kernel
+from palmette.models.shower_laws import TOP
 from palmette.numeric import unit_draw
 
 __all__ = ["ATTEMPTS", "CAPACITY", "TOO_MANY_ATTEMPTS", "TOO_MANY_LEAVES", "simulate_showers"]
@@ -19,13 +20,11 @@ CAPACITY = 4096  # leaves of one shower: far beyond any physical one
 ATTEMPTS = 100_000  # showers thrown away for one jet before the bounds on leaves are called hopeless
 TOO_MANY_LEAVES, TOO_MANY_ATTEMPTS = -1, -2
 
-_TOP = 0.999
-
 
 @inline
 def _fraction(draw, rate):
     # Exponential(rate) truncated to [0, 0.999), by inversion.
-    return -math.log1p(draw * math.expm1(-_TOP * rate)) / rate
+    return -math.log1p(draw * math.expm1(-TOP * rate)) / rate
 
 
 @inline

@@ -93,7 +93,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
         told = [problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}."]
         if not chosen.is_cost and options["sweeps"] is None:  # else how long it takes is not to depend on a clock
-            estimated = pal.evidence.compare_found(posterior)
+            estimated = pal.evidence.compare(posterior, at_best=None)
             extra["structure"] = _told(estimated)
             told.insert(0, str(estimated))
         answers = SampledAnswers(posterior, problem.leaves, files, options, resample)
@@ -103,7 +103,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
     missed = _missed(posterior, options) if options["coverage"] else None
     extra["missed"] = None if missed is None else vars(missed)
-    compared = None if chosen.is_cost else pal.evidence.compare_found(posterior)
+    compared = None if chosen.is_cost else pal.evidence.compare(posterior, at_best=None)
     extra["structure"] = compared and _told(compared)
     lines = _lines(problem, posterior, words, missed, compared)
     exact = HierarchyAnswers(posterior, problem.leaves, files, options, resample)

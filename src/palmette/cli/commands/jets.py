@@ -10,14 +10,13 @@ from typing import Any, get_args
 import click
 
 from palmette.batch import Results
-from palmette.batch.inference import SWEEPS, Beyond
+from palmette.batch.inference import Beyond
 from palmette.batch.run import MANIFEST
 from palmette.cli.options import stack
 from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
 from palmette.jets import SEARCHES, Comparison, ShowerFit, Writer, compare, fit_shower, infer, stream
-from palmette.jets.inference import MAX_LEAVES
 from palmette.progress import Progress
 from palmette.simulate import ginkgo
 
@@ -53,12 +52,18 @@ _law_options = stack(
         show_default=True,
     ),
     click.option(
-        "--max-leaves", type=int, default=MAX_LEAVES, show_default=True, help="Larger jets get no log Z and no MAP."
+        "--max-leaves",
+        type=int,
+        default=DEFAULTS.jet_leaves,
+        show_default=True,
+        help="Larger jets get no log Z and no MAP.",
     ),
     click.option(
         "--exact-leaves", type=int, default=DEFAULTS.batch_leaves, show_default=True, help="Larger jets: see --beyond."
     ),
-    click.option("--sweeps", type=int, default=SWEEPS, show_default=True, help="Of the chains of a sampled jet."),
+    click.option(
+        "--sweeps", type=int, default=DEFAULTS.batch_sweeps, show_default=True, help="Of the chains of a sampled jet."
+    ),
     click.option(
         "--beyond",
         type=click.Choice(get_args(Beyond)),
@@ -194,7 +199,7 @@ def fit(path: Path, as_json: bool, quiet: bool, drop_impossible: bool, by: tuple
 
 
 def _as_record(found: ShowerFit) -> dict[str, Any]:
-    names = ("level", "log_likelihood", "n_jets", "n_passes")
+    names = ("level", "log_likelihood", "n_jets", "n_sums")
     edges = {"at_boundary": list(found.at_boundary), "leaves": list(found.leaves), "left_out": dict(found.left_out)}
     intervals = {name: [end if math.isfinite(end) else None for end in ends] for name, ends in found.intervals.items()}
     return {**found.law, "intervals": intervals, **{name: getattr(found, name) for name in names}, **edges}

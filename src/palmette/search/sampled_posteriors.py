@@ -11,16 +11,17 @@ import numpy as np
 
 from palmette.checks import seed_of
 from palmette.hierarchy import Hierarchy
+from palmette.models.cluster_model import PartitionModel
+from palmette.models.split_model import HierarchyModel
 from palmette.models.tempered import Tempered
 from palmette.progress import Progress
 from palmette.sampling import SampledPartitions, SampledPosterior, at_perplexity, sample_hierarchies, sample_partitions
 from palmette.search.greedy import greedy
-from palmette.search.refine import refine
+from palmette.search.refine import FEW_ROUNDS, refine
 from palmette.threads import Workers, default_threads
 
 __all__ = ["Limits", "sampled_hierarchies", "sampled_partitions"]
 
-_ROUNDS = 2  # of refinement of the hierarchy that the first chain begins at
 _SHARE = 1 / 3  # of the time, after which chains are looked at
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
@@ -38,27 +39,32 @@ class Limits(NamedTuple):
     rng: np.random.Generator | int | None
     progress: bool | None
 
+    @property
+    def clock(self) -> float | None:
+        """The seconds; None if sweeps say when to stop."""
+        return self.seconds if self.sweeps is None else None
+
 
 def sampled_hierarchies(
-    model: Any, perplexity: float | None, hierarchies: Iterable[Hierarchy], limits: Limits
+    model: HierarchyModel, perplexity: float | None, hierarchies: Iterable[Hierarchy], limits: Limits
 ) -> SampledPosterior:
-    """Chains over hierarchies: one from the greedy hierarchy, refined, the others cooled down from anywhere.
+    """Chains over hierarchies: one from the best of the greedy hierarchy and the given ones, refined.
 
-    Of many leaves they begin at the greedy hierarchy, refined and as it is, and at the given ones.
+    The others are cooled down from anywhere; of many leaves they begin at the greedy hierarchy and the given ones.
 
     A third of the time goes to single chains. If these are slow then, the rest goes to chains of a few rungs that begin
     where they are; if they are frozen, to chains of many, and each one's last hierarchy is refined before, by itself.
     Of the two answers the one whose chains agree better is returned.
     """
     seed = seed_of(limits.rng, bits=62)
-    seconds = limits.seconds if limits.sweeps is None else None
+    seconds = limits.clock
     if perplexity is not None:
         some = None if limits.seconds is None else _SHARE * limits.seconds
-        tempered = cast(Tempered, model)
-        model = at_perplexity(tempered, perplexity, seconds=some, rng=seed, progress=limits.progress)
+        at_beta = at_perplexity(cast(Tempered, model), perplexity, seconds=some, rng=seed, progress=limits.progress)
+        model = cast(HierarchyModel, at_beta)
     given = list(dict.fromkeys([greedy(model).hierarchy, *hierarchies]))
     start = max(given, key=model.log_potential)
-    start = refine(model, start, seconds=None, rounds=_ROUNDS, rng=seed, progress=limits.progress).hierarchy
+    start = refine(model, start, seconds=None, rounds=FEW_ROUNDS, rng=seed, progress=limits.progress).hierarchy
     options: dict[str, Any] = {"starts": [start], "rng": seed, "progress": limits.progress}
     if model.n_leaves > _COOLED:
         options["starts"] = list(dict.fromkeys([start, *given]))
@@ -90,7 +96,9 @@ def _ends(post: SampledPosterior) -> list[Hierarchy]:
     return [post.trees[(chain + 1) * post.n_draws - 1] for chain in range(post.n_chains)]
 
 
-def _refined(model: Any, ends: list[Hierarchy], seed: int, seconds: float, progress: bool | None) -> list[Hierarchy]:
+def _refined(
+    model: HierarchyModel, ends: list[Hierarchy], seed: int, seconds: float, progress: bool | None
+) -> list[Hierarchy]:
     # Each hierarchy refined for its share of so many seconds, knowing nothing of the others: if all come to the same
     # top, that says something. Cooling alone seldom finds the best top under a cost.
     threads, count = default_threads(), len(ends)
@@ -105,9 +113,8 @@ def _refined(model: Any, ends: list[Hierarchy], seed: int, seconds: float, progr
     return list(itertools.chain.from_iterable(found))
 
 
-def sampled_partitions(model: Any, hierarchies: Iterable[Hierarchy], limits: Limits) -> SampledPartitions:
+def sampled_partitions(model: PartitionModel, hierarchies: Iterable[Hierarchy], limits: Limits) -> SampledPartitions:
     """Chains over partitions whose units are parts of the greedy hierarchy, or of the first of `hierarchies`."""
     reference = next(iter(hierarchies), None) or greedy(model).hierarchy
-    seconds = limits.seconds if limits.sweeps is None else None
     options: dict[str, Any] = {"reference": reference, "rng": limits.rng, "progress": limits.progress}
-    return sample_partitions(model, seconds=seconds, sweeps=limits.sweeps, **options)
+    return sample_partitions(model, seconds=limits.clock, sweeps=limits.sweeps, **options)

@@ -14,9 +14,18 @@ import numpy.typing as npt
 
 from palmette._jit import kernel
 from palmette.array_types import Ints
-from palmette.numeric import unit_draw
 from palmette.regrafts.protocol import Regrafts, best_position
-from palmette.regrafts.tree_state import PLACE, POSITIONS, WORK, ancestor_of_size, copy_tree, regraft, total
+from palmette.regrafts.tree_state import (
+    PLACE,
+    POSITIONS,
+    WORK,
+    ancestor_of_size,
+    copy_tree,
+    leaf_of_rank,
+    regraft,
+    total,
+)
+from palmette.sampling.chance import chance, new_stream
 
 __all__ = ["Agenda", "advancer", "keep_better", "queue_all", "round_agenda"]
 
@@ -48,7 +57,7 @@ def round_agenda(m: int, seed: int, number: int, *, displaced: int = 0) -> Agend
     Before everything else, so many parts of the whole hierarchy are displaced.
     """
     plan = np.array([0, 0, _KICKS if number else 0, displaced, 0, m])
-    agenda = Agenda(np.arange(m), np.zeros(m, dtype=bool), plan, np.array([seed, number, 0]))
+    agenda = Agenda(np.arange(m), np.zeros(m, dtype=bool), plan, new_stream(seed, number))
     if number == 0:
         queue_all(agenda)
     return agenda
@@ -72,16 +81,10 @@ def keep_better(tree, kept):
 
 
 @kernel
-def _draw(stream):
-    stream[2] += 1
-    return unit_draw(stream[0], stream[1], stream[2])
-
-
-@kernel
 def _take(agenda):
     # One of those that wait, at random.
     plan, parts = agenda.plan, agenda.parts
-    i = int(_draw(agenda.stream) * plan[_WAITING])
+    i = int(chance(agenda.stream) * plan[_WAITING])
     plan[_WAITING] -= 1
     taken = parts[i]
     parts[i] = parts[plan[_WAITING]]
@@ -115,29 +118,14 @@ def _note_move(parent, child, moved, sibling, agenda):
 
 
 @kernel
-def _random_leaf(child, size, v, stream):
-    # Below v, each with the same probability.
-    n = (size.size + 1) // 2
-    i = int(_draw(stream) * size[v])
-    while v >= n:
-        first = child[v, 0]
-        if i < size[first]:
-            v = first
-        else:
-            i -= size[first]
-            v = child[v, 1]
-    return v
-
-
-@kernel
 def _random_part(parent, child, size, top, stream):
     # A leaf below `top`, or one of its ancestors short of it.
-    part = _random_leaf(child, size, top, stream)
+    part = leaf_of_rank(child, size, top, int(chance(stream) * size[top]))
     depth, v = 0, part
     while parent[v] != top:
         v = parent[v]
         depth += 1
-    for _ in range(int(_draw(stream) * (depth + 1))):
+    for _ in range(int(chance(stream) * (depth + 1))):
         part = parent[part]
     return part
 
@@ -147,13 +135,13 @@ def _plan_kick(parent, size, agenda):
     # A cluster, small and large ones alike, and how many of its parts to displace: 1, 2, 3, … with 1/2, 1/4, 1/8, …
     n = (size.size + 1) // 2
     plan, stream = agenda.plan, agenda.stream
-    least = _SMALLEST * (n / _SMALLEST) ** _draw(stream) if n > _SMALLEST else float(n)
-    plan[_LEAF] = int(_draw(stream) * n)
+    least = _SMALLEST * (n / _SMALLEST) ** chance(stream) if n > _SMALLEST else float(n)
+    plan[_LEAF] = int(chance(stream) * n)
     plan[_WINDOW] = size[ancestor_of_size(parent, size, plan[_LEAF], least)]
     plan[_KICKS_LEFT] -= 1
     plan[_MOVED] = 0
     plan[_PARTS_LEFT] = 1
-    while plan[_PARTS_LEFT] < _MOST_PARTS and _draw(stream) < 0.5:
+    while plan[_PARTS_LEFT] < _MOST_PARTS and chance(stream) < 0.5:
         plan[_PARTS_LEFT] += 1
 
 
@@ -161,7 +149,7 @@ def _plan_kick(parent, size, agenda):
 def _random_position(walk, stream):
     # Any but the present one.
     r, place = walk.counts[POSITIONS], walk.counts[PLACE]
-    return (place + 1 + int(_draw(stream) * (r - 1))) % r
+    return (place + 1 + int(chance(stream) * (r - 1))) % r
 
 
 def _advance(data, tree, kept, walk, agenda, effort):

@@ -15,6 +15,7 @@ from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers
 from palmette.hierarchy import Hierarchy
+from palmette.links import offsets_of
 
 __all__ = ["Jet", "Jets", "joined"]
 
@@ -89,7 +90,7 @@ class Jets(Immutable, Sequence[Jet]):
         Jets(n_jets=2, n_particles=3)
         """
         parts = [_check_momenta(part, f"jet {i}") for i, part in enumerate(momenta)]
-        offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+        offsets = offsets_of([len(part) for part in parts])
         return Jets(read_only(np.concatenate([np.empty((0, 4)), *parts])), offsets, ids)
 
     @classmethod
@@ -172,7 +173,7 @@ class Jets(Immutable, Sequence[Jet]):
 
     def _gather(self, jets: Ints) -> Self:
         rows, splits = _rows_of(self.offsets, jets), _rows_of(self._split_offsets, jets)
-        return self._some(jets, rows, splits, _edges(self.n_leaves[jets]))
+        return self._some(jets, rows, splits, read_only(offsets_of(self.n_leaves[jets])))
 
     def _some(self, jets: Ints | slice, rows: Ints | slice, splits: Ints | slice, offsets: Ints) -> Self:
         """These jets, in this order; slices give views."""
@@ -189,7 +190,7 @@ class Jets(Immutable, Sequence[Jet]):
 
     @cached_property
     def _split_offsets(self) -> Ints:
-        return _edges(np.maximum(self.n_leaves - 1, 0))
+        return read_only(offsets_of(np.maximum(self.n_leaves - 1, 0)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.momenta, self.offsets, dict(self.ids), self.children)
@@ -210,7 +211,7 @@ def joined(parts: list[Jets]) -> Jets:
     make = parts[0]._like if all(law == laws[0] for law in laws) else Jets
     return make(
         read_only(np.concatenate([part.momenta for part in parts])),
-        _edges(np.concatenate([part.n_leaves for part in parts])),
+        read_only(offsets_of(np.concatenate([part.n_leaves for part in parts]))),
         {name: np.concatenate([part.ids[name] for part in parts]) for name in parts[0].ids},
         read_only(np.concatenate(splits)) if len(splits) == len(parts) else None,
     )
@@ -239,10 +240,6 @@ def _numbered(parts: list[Jets]) -> list[Jets]:
 
 def _others(ids: Ids) -> Ids:
     return {name: values for name, values in ids.items() if name != _PART}
-
-
-def _edges(sizes: Ints) -> Ints:
-    return read_only(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
 
 
 def _rows_of(offsets: Ints, jets: Ints) -> Ints:
