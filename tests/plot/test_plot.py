@@ -373,6 +373,12 @@ def test_chains_stand_in_for_a_posterior_and_have_errors():
     (lines,) = ax.collections
     lengths = [segment[1, 1] - segment[0, 1] for segment in lines.get_segments()]
     np.testing.assert_allclose(lengths, [2 * errors[k] for k in heights])
+    best = sampled.best(2)
+    heads = [text for text in words(plot.alternatives(sampled, 2).axes[0]) if "\n" in text]
+    assert heads == ["1.\nbest\nfound", f"2.\nlog φ\n−{best[0][1] - best[1][1]:.3g}"]
+    ax = plot.heatmap_with_dendrogram(sampled).axes[0]
+    order = [post.labels.index(label.get_text()) for label in ax.get_yticklabels()]
+    np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), 1.0), together[np.ix_(order, order)])
     assert not plot.n_clusters(post).collections
 
 

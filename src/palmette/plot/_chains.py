@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.array_types import Floats
 from palmette.plot._axes import INK
 from palmette.plot._classes import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from palmette.sampling import Estimates, Verdict
+    from palmette.sampling import Verdict
 
-__all__ = ["chain_colours", "legend_and_verdict", "require_chains", "values_of"]
+__all__ = ["chain_colours", "legend_and_verdict", "require_chains"]
 
 _SPACING = {"handletextpad": 0.3, "handlelength": 1.3, "columnspacing": 1.0, "borderaxespad": 0.1, "borderpad": 0.2}
 _COLUMNS = 6
@@ -27,11 +26,6 @@ def require_chains(post: Any, *needed: str) -> None:
     """Refuse what does not have these attributes: it is not the answer of chains."""
     if not all(hasattr(post, name) for name in needed):
         raise TypeError(f"expected an answer of chains, as sample_hierarchies gives it, not {type(post).__name__}")
-
-
-def values_of(found: Floats | Estimates) -> Floats:
-    """The numbers alone, of an exact answer or of one that has errors."""
-    return np.asarray(getattr(found, "values", found), dtype=np.float64)
 
 
 def chain_colours(n_chains: int) -> list[str]:

@@ -21,7 +21,7 @@ from palmette.posterior.consensus import consensus as majority
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["cloud", "lca_sizes"]
+__all__ = ["cloud"]
 
 _DARKEST = 0.75  # opacity of a branch that every draw has
 
@@ -53,7 +53,7 @@ def cloud(
     top = _on_top(draws, trees, consensus)
     labels = trees[0].labels
     kinds = class_of_leaves(classes, labels)
-    order = common_order(majority_of(trees) if top is None else top, mean_lca_sizes(trees))
+    order = common_order(majority_of(trees) if top is None else top, _mean_lca_sizes(trees))
     rows, by_height = rows_of(order), all(map(has_heights, trees))
     ax = own_axes(ax, 4.6 + width_of_names(labels), float(np.clip(0.26 * len(labels), 1.6, 12.0)) + 0.5)
     _draw_cloud(ax, trees, rows, by_height)
@@ -68,13 +68,7 @@ def cloud(
     return ax
 
 
-def lca_sizes(posterior: Any) -> Floats:
-    """(n, n): the expected size of the smallest cluster with both leaves, of a posterior or of draws."""
-    exact = hasattr(posterior, "expected_lca_size")
-    return np.asarray(posterior.expected_lca_size() if exact else mean_lca_sizes(posterior))
-
-
-def mean_lca_sizes(trees: Sequence[Hierarchy]) -> Floats:
+def _mean_lca_sizes(trees: Sequence[Hierarchy]) -> Floats:
     """(n, n): the mean size of the smallest cluster with both leaves, over these hierarchies on the same labels."""
     return np.asarray(sum(tree.lca_size() for tree in trees) / len(trees))
 

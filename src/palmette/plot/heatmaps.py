@@ -14,9 +14,9 @@ from palmette.labels import check_labels
 from palmette.models.base import is_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.plot._axes import PLAIN, new_figure, own_axes, settle, shown_names
-from palmette.plot._chains import values_of
 from palmette.plot._leaves import leaf_order
 from palmette.plot.scatter import pair_log_potentials
+from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

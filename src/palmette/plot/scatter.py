@@ -14,8 +14,8 @@ from palmette.checks import check_matrix
 from palmette.labels import align_labels
 from palmette.models.cluster_model import PartitionModel
 from palmette.plot._axes import BLUE, INK, ORANGE, frame, own_axes, shown_names
-from palmette.plot._chains import values_of
 from palmette.plot._point_names import name_points
+from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
