@@ -49,7 +49,7 @@ class TreeArrays(NamedTuple):
     support: Floats | None
     weights: Floats
     names: tuple[str, ...] | None
-    rooted: npt.NDArray[np.int8] | None = None
+    rooted: npt.NDArray[np.int8]
 
 
 def parse_newick(text: str) -> NewickTree:

@@ -32,14 +32,22 @@ from palmette.formats.tokens import quoted
 __all__ = ["nexus_text"]
 
 _SAFE = re.compile(r"[A-Za-z0-9._]+")
+_ROOTED = {1: "[&R] ", 0: "[&U] ", -1: ""}
 
 
 def nexus_text(
-    labels: Sequence[str], trees: Sequence[str], names: Iterable[str] | None, weights: ArrayLike | None
+    labels: Sequence[str],
+    trees: Sequence[str],
+    names: Iterable[str] | None,
+    weights: ArrayLike | None,
+    rooted: Iterable[int],
 ) -> str:
-    """Nexus text of Newick trees in which leaf i is called i + 1; see `palmette.interop.write_nexus`."""
+    """Nexus text of Newick trees in which leaf i is called i + 1; see `palmette.interop.write_nexus`.
+
+    `rooted` has one number per tree: 1 for ``[&R]``, 0 for ``[&U]``, −1 for neither.
+    """
     count = len(trees)
-    lines = [*_head(labels), *_tree_lines(trees, _names(names, count), _weights(weights, count))]
+    lines = [*_head(labels), *_tree_lines(trees, _names(names, count), _weights(weights, count), rooted)]
     return "\n".join((*lines, "END;", ""))
 
 
@@ -51,10 +59,10 @@ def _head(labels: Sequence[str]) -> list[str]:
     return ["#NEXUS", *taxa, "BEGIN TREES;", "  TRANSLATE", ",\n".join(translation) + ";"]
 
 
-def _tree_lines(trees: Sequence[str], names: list[str], weights: Floats) -> list[str]:
+def _tree_lines(trees: Sequence[str], names: list[str], weights: Floats, rooted: Iterable[int]) -> list[str]:
     comments = [f"[&W {weight!r}] " for weight in weights.tolist()] if (weights != 1).any() else [""] * len(trees)
-    lines = zip(names, comments, trees, strict=True)
-    return [f"  TREE {_as_label(name)} = [&R] {comment}{newick}" for name, comment, newick in lines]
+    lines = zip(names, (_ROOTED[said] for said in rooted), comments, trees, strict=True)
+    return [f"  TREE {_as_label(name)} = {root}{comment}{newick}" for name, root, comment, newick in lines]
 
 
 def _names(names: Iterable[str] | None, count: int) -> list[str]:

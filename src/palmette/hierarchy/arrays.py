@@ -193,7 +193,7 @@ def restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[In
     total = np.full(len(above), np.nan) if lengths is None else lengths.copy()
     for node in range(len(above) - 2, -1, -1):
         if not stays[above[node]]:
-            total[node] = _joined_length(total[node], total[above[node]])
+            total[node] = joined_length(total[node], total[above[node]])
         if not stays[node]:
             nearest[node] = nearest[above[node]]
     nodes = np.flatnonzero(stays)
@@ -202,6 +202,6 @@ def restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[In
     return nodes, numbers[nearest[parents[nodes]]], None if lengths is None else total[nodes]
 
 
-def _joined_length(lower: float, upper: float) -> float:
-    # A length that is missing counts as 0 beside one that is not.
+def joined_length(lower: float, upper: float) -> float:
+    """The length of two branches that become one; a missing one (NaN) counts as 0 beside one that is not."""
     return upper if np.isnan(lower) else lower if np.isnan(upper) else lower + upper
