@@ -127,7 +127,7 @@ class Pen:
 def _resampled(tree: Hierarchy, bootstrap: Iterable[BootstrapRow]) -> dict[int, str]:
     # What is written at the nodes of clusters that a bootstrap knows.
     known = {frozenset(row.members): row for row in bootstrap}
-    found = ((v, known.get(frozenset(tree.labels[leaf] for leaf in c))) for v, c in enumerate(tree.clusters()))
+    found = ((v, known.get(frozenset(cluster))) for v, cluster in enumerate(tree.named_clusters()))
     return {v: f"{100 * row.au:.0f} / {100 * row.bp:.0f}" for v, row in found if row is not None}
 
 

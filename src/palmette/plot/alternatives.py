@@ -70,7 +70,7 @@ def _hierarchies(best: list[tuple[Hierarchy, str]], posterior: Any, kinds: Seque
     order = common_order(first, values_of(posterior.expected_lca_size()))
     height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.5
     figure, axes = new_figure(2.3 * len(best) + width_of_names(labels) + 0.3, height, columns=len(best))
-    known = set(_named_clusters(first))
+    known = set(map(frozenset, first.named_clusters()))
     for number, (ax, (hierarchy, text)) in enumerate(zip(axes, best, strict=True), start=1):
         _draw_hierarchy(ax, hierarchy, rows_of(order), known)
         ax.set_title(f"{number}.  {text}".replace("\n", " "), fontsize=9.5, color=INK)
@@ -82,7 +82,7 @@ def _hierarchies(best: list[tuple[Hierarchy, str]], posterior: Any, kinds: Seque
 def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[frozenset[str]]) -> None:
     from matplotlib.collections import LineCollection
 
-    other = np.array([cluster not in known for cluster in _named_clusters(hierarchy)])
+    other = np.array([frozenset(cluster) not in known for cluster in hierarchy.named_clusters()])
     across, down = depths(hierarchy), mean_rows(hierarchy, rows)
     lines, drawn = curves(hierarchy, across, down), np.argsort(other[:-1], kind="stable")
     colours = [ORANGE if other[node] else INK for node in drawn]
@@ -93,14 +93,10 @@ def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[fro
     _bare(ax)
 
 
-def _named_clusters(hierarchy: Hierarchy) -> list[frozenset[str]]:
-    return [frozenset(hierarchy.labels[leaf] for leaf in cluster) for cluster in hierarchy.clusters()]
-
-
 def _partitions(best: list[tuple[Partition, str]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
     labels, first = posterior.labels, best[0][0]
     clusters = first.clusters_by_size()
-    order = np.array([leaf for cluster in clusters for leaf in sorted(cluster)], dtype=np.int64)
+    order = first.leaf_order
     numbers = [matched(clusters, [sorted(c) for c in partition.clusters()], len(labels)) for partition, _ in best]
     height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.6
     figure, axes = new_figure(0.75 * len(best) + width_of_names(labels) + 0.6, height)

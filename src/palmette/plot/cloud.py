@@ -112,7 +112,7 @@ def _depth(top: Hierarchy, trees: Sequence[Hierarchy], by_height: bool) -> Float
     for tree in trees:
         lowest = np.concatenate([tree.heights[: top.n_leaves], np.full(top.n_nodes - top.n_leaves, -np.inf)])
         for node in range(top.n_leaves, top.n_nodes):
-            leaves = top.leaf_order[top.intervals[node, 0] : top.intervals[node, 1]]
+            leaves = top.leaves_below(node)
             lowest[node] = tree.heights[tree.lca(leaves[:1].repeat(len(leaves) - 1), leaves[1:])].max()
         found += lowest / len(trees)
     return found

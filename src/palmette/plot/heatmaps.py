@@ -79,8 +79,7 @@ def affinities_and_coclustering(
     labels, best = posterior.labels, posterior.map().aligned_to(posterior.labels)
     left = pair_log_potentials(affinity_or_model, labels)
     np.fill_diagonal(left, np.nan)
-    by_cluster = [leaf for cluster in best.clusters_by_size() for leaf in sorted(cluster)]
-    rows = by_cluster if order is None else leaf_order(order, labels)
+    rows = best.leaf_order.tolist() if order is None else leaf_order(order, labels)
     side = min(6.4, max(2.4, 0.44 * len(labels))) + 0.07 * _longest(labels)
     figure, axes = new_figure(2 * side + 2.2, side + 0.5, columns=2)
     name = "log potential of the pair" if is_model(affinity_or_model) else "affinity"
