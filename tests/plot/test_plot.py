@@ -18,8 +18,9 @@ from matplotlib.colors import to_rgb
 import palmette as pal
 from palmette import plot
 from palmette.plot._axes import shown_names
-from palmette.plot.heatmaps import _is_light, _numbers
-from palmette.plot.scatter import pair_log_potentials, surprises
+from palmette.plot._cells import _is_light, _numbers
+from palmette.plot._pairs import pair_log_potentials
+from palmette.plot.affinity_against_coclustering import surprises
 
 ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 

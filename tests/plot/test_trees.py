@@ -17,7 +17,7 @@ from matplotlib.legend import Legend
 
 import palmette as pal
 from palmette import plot
-from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of, sorted_by
+from palmette.plot._places import common_order, curves, mean_rows, relative_heights, rows_of, sorted_by
 
 ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 NUMERALS = pal.datasets.load_numerals()
@@ -276,11 +276,13 @@ def test_the_common_order_has_no_crossing_and_is_as_near_as_turning_allows(post)
 def test_equal_clusters_are_at_equal_places():
     one, two = pal.Hierarchy.from_newick("(((a,b),c),d);"), pal.Hierarchy.from_newick("((a,b),(c,d));")
     rows = np.arange(4.0)
-    for values in (depths, lambda h: mean_rows(h, rows)):
+    for values in (relative_heights, lambda h: mean_rows(h, rows)):
         assert values(one)[one.find({"a", "b"})] == values(two)[two.find({"a", "b"})]
-    ends = curves(one, depths(one), mean_rows(one, rows))[:, [0, -1]]
-    np.testing.assert_allclose(ends[:, 0], np.column_stack([depths(one), mean_rows(one, rows)])[:-1])
-    np.testing.assert_allclose(ends[:, 1], np.column_stack([depths(one), mean_rows(one, rows)])[one.parents[:-1]])
+    ends = curves(one, relative_heights(one), mean_rows(one, rows))[:, [0, -1]]
+    np.testing.assert_allclose(ends[:, 0], np.column_stack([relative_heights(one), mean_rows(one, rows)])[:-1])
+    np.testing.assert_allclose(
+        ends[:, 1], np.column_stack([relative_heights(one), mean_rows(one, rows)])[one.parents[:-1]]
+    )
 
 
 # A matrix beside a hierarchy.

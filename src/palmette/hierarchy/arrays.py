@@ -71,6 +71,19 @@ def topological_heights(parents: Ints) -> Floats:
     return np.array(heights, dtype=np.float64)
 
 
+def depths(parents: Ints, steps: Floats) -> Floats:
+    """depth(root) = 0, depth(v) = depth(parent of v) + steps[v].
+
+    >>> depths(np.array([3, 3, 4, 4, -1]), np.ones(5))
+    array([2., 2., 1., 1., 0.])
+    """
+    above, each = parents.tolist(), steps.tolist()
+    found = [0.0] * len(above)
+    for node in range(len(above) - 2, -1, -1):
+        found[node] = found[above[node]] + each[node]
+    return np.array(found)
+
+
 def heights_from_lengths(parents: Ints, lengths: Floats, n: int) -> Floats:
     """height(v) = (largest distance from the root to a leaf) − (distance from the root to v).
 
@@ -79,12 +92,8 @@ def heights_from_lengths(parents: Ints, lengths: Floats, n: int) -> Floats:
     >>> heights_from_lengths(np.array([2, 2, -1]), np.array([3.0, 1.0, np.nan]), 2)
     array([0., 2., 3.])
     """
-    above = parents.tolist()
-    steps = np.nan_to_num(lengths, nan=0.0).tolist()
-    distances = [0.0] * len(above)
-    for node in range(len(above) - 2, -1, -1):
-        distances[node] = distances[above[node]] + steps[node]
-    return np.subtract(max(distances[:n]), distances)
+    distances = depths(parents, np.nan_to_num(lengths, nan=0.0))
+    return np.asarray(distances[:n].max() - distances)
 
 
 def monotone_heights(parents: Ints, heights: Floats, n: int) -> Floats:

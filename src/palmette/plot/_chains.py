@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.plot._axes import INK
-from palmette.plot._classes import COLOURS
+from palmette.plot._classes import LINE_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +34,7 @@ def chain_colours(n_chains: int) -> list[str]:
     >>> len(set(chain_colours(6))), chain_colours(7)[6] == chain_colours(7)[0]
     (6, True)
     """
-    seen = COLOURS[:6]  # yellow is not seen on white
-    return [seen[chain % len(seen)] for chain in range(n_chains)]
+    return [LINE_COLOURS[chain % len(LINE_COLOURS)] for chain in range(n_chains)]
 
 
 def legend_and_verdict(ax: Axes, handles: Sequence[Any], verdict: Verdict, *more: str) -> None:

@@ -16,7 +16,7 @@ from palmette.partition import Partition
 from palmette.plot._axes import INK, ORANGE, fix, new_figure, width_of_names
 from palmette.plot._classes import COLOURS
 from palmette.plot._leaves import label_rows
-from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of
+from palmette.plot._places import common_order, curves, mean_rows, relative_heights, rows_of
 from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.sampling.estimates import values_of
 
@@ -83,7 +83,7 @@ def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[fro
     from matplotlib.collections import LineCollection
 
     other = np.array([frozenset(cluster) not in known for cluster in hierarchy.named_clusters()])
-    across, down = depths(hierarchy), mean_rows(hierarchy, rows)
+    across, down = relative_heights(hierarchy), mean_rows(hierarchy, rows)
     lines, drawn = curves(hierarchy, across, down), np.argsort(other[:-1], kind="stable")
     colours = [ORANGE if other[node] else INK for node in drawn]
     widths = [2.0 if other[node] else 1.1 for node in drawn]

@@ -14,10 +14,10 @@ from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import PLAIN, fix, new_figure, settle, shown_names, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
+from palmette.plot._cells import draw_cells, write_numbers
 from palmette.plot._leaves import label_rows, row_points
 from palmette.plot._places import brackets, common_order, has_heights, middle_rows, rows_of
 from palmette.plot._tables import Columns, read_columns
-from palmette.plot.heatmaps import draw_cells, write_numbers
 from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
