@@ -6,7 +6,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from palmette.formats.newick import NewickTree, newick_text
-from palmette.formats.nexus import nexus_text
+from palmette.formats.nexus_writing import nexus_text
 from palmette.formats.tree_files import read_tree_arrays
 from palmette.formats.tree_text import TextSource, deliver_text
 from palmette.hierarchy.hierarchy import Hierarchy

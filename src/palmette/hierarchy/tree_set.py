@@ -9,7 +9,7 @@ import numpy.typing as npt
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
 from palmette.drawing.cards import card, named
-from palmette.formats.newick import TreeArrays
+from palmette.formats.tree_arrays import TreeArrays
 from palmette.hierarchy.arrays import smallest_below
 from palmette.hierarchy.hierarchy import Hierarchy
 from palmette.hierarchy.rooting import PlainTree, at_midpoint, by_outgroup

@@ -1,23 +1,9 @@
-"""Nexus files: the trees of their TREES blocks.
+"""Nexus text with trees: a TAXA block and a TREES block with TRANSLATE.
 
-What is read:
-
-- TAXLABELS of TAXA blocks, TRANSLATE and TREE or UTREE of TREES blocks, in any number and in any case. Other commands
-  and other blocks are skipped.
-- *Leaves* are written as tokens of TRANSLATE or as labels; without TRANSLATE, as labels or numbers of TAXLABELS;
-  without either, any token is a label. Capital and small letters differ.
-- *Underscores* stay underscores, as in `palmette.formats.newick`. Only where TAXLABELS or TRANSLATE know
-  ``'Homo sapiens'`` and no ``Homo_sapiens``, or the other way round, one stands for the other, as the standard has it.
-- *Comments* in ``[]``, nested or not, may stand wherever white space may. ``[&W 1/3]`` before a tree is its weight;
-  ``[&R]`` and ``[&U]``, or UTREE, say whether its root is meant. The annotations of BEAST and MrBayes, such as
-  ``[&rate=0.1]``, are skipped.
-- *Inner nodes* that are called by a number have it as support, also if it was meant as the number of the node.
-- END may be missing: a file that a program is still writing can be read, if its last tree is complete.
-
-What is written is a TAXA block and a TREES block with TRANSLATE. Labels and names stand in quotes unless they consist
-of letters, digits, dots and underscores: as in Newick, so that a program reads ``Taxon_1`` from both files in the same
-way. To most (ape, BEAST, MrBayes, FigTree, Biopython) it is ``Taxon_1``; those that follow the letter of the standard,
-as DendroPy does unless told otherwise, read ``Taxon 1``. Where two labels differ in that alone, all are quoted.
+Labels and names stand in quotes unless they consist of letters, digits, dots and underscores: as in Newick, so that a
+program reads ``Taxon_1`` from both files in the same way. To most (ape, BEAST, MrBayes, FigTree, Biopython) it is
+``Taxon_1``; those that follow the letter of the standard, as DendroPy does unless told otherwise, read ``Taxon 1``.
+Where two labels differ in that alone, all are quoted.
 """
 
 import re
