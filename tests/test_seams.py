@@ -12,7 +12,7 @@ import palmette.models
 # Tests on classes of models that stay, by (module, class), each with a reason.
 ALLOWED = {
     ("search.perturb", "CorrelationClusters"): "it makes models of the same kind, out of perturbed affinities",
-    ("plot.scatter", "PartitionModel"): "what is no model is a matrix, which has no attribute to ask for",
+    ("plot._pairs", "PartitionModel"): "what is no model is a matrix, which has no attribute to ask for",
 }
 MOST = 5
 

@@ -24,7 +24,8 @@ from scipy.stats import pearsonr, spearmanr
 
 import palmette as pal
 from palmette import plot
-from palmette.plot.scatter import pair_log_potentials, surprises
+from palmette.plot._pairs import pair_log_potentials
+from palmette.plot.affinity_against_coclustering import surprises
 
 Floats = npt.NDArray[np.float64]
 MISSING = {"", "na", "nan"}

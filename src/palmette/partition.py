@@ -98,6 +98,15 @@ class Partition(Labelled):
         """
         return sorted(self.clusters(), key=lambda cluster: (-len(cluster), min(cluster)))
 
+    @property
+    def leaf_order(self) -> Ints:
+        """The leaves cluster by cluster, large ones first, as a drawing shows them, shape (n,).
+
+        >>> Partition([0, 1, 1, 2]).leaf_order
+        array([1, 2, 0, 3])
+        """
+        return np.array([leaf for cluster in self.clusters_by_size() for leaf in sorted(cluster)], dtype=np.int64)
+
     def named_clusters(self) -> list[tuple[str, ...]]:
         """Every cluster as the labels of its leaves, in order of membership.
 

@@ -346,6 +346,13 @@ def test_what_is_written_reads_back_the_same(hierarchies, data):
     assert write_nexus(trees) == text
 
 
+def test_what_is_said_of_roots_is_written_again():
+    trees = read_trees("[&U] (a,b,(c,d)); [&R] [&W 2] ((a,b),(c,d)); ((a,b),(c,d));")
+    text = write_nexus(trees)
+    assert read_trees(text).rooted.tolist() == trees.rooted.tolist() == [0, 1, -1]
+    assert text.count("[&") == 5  # a weight for each
+
+
 def test_the_writer_quotes_what_other_programs_would_change():
     text = write_nexus([read_newick("(a_b,(c.1,'it''s'));")], names=["my tree"])
     assert "TAXLABELS a_b c.1 'it''s';" in text

@@ -87,6 +87,18 @@ def test_support_stays_with_its_branch():
     assert share[frozenset("cd")] == share[frozenset("abe")] == 0.9
 
 
+def test_both_sides_of_the_root_have_the_length_and_the_support_of_its_branch():
+    trees = read_trees("((a:1,b:1)0.9,(c:1,d:1):2);")  # one of the two halves has no length
+    for outgroup in ("ab", "cd"):
+        assert trees.rooted_by(list(outgroup))[0].to_newick() == "((a:1,b:1)0.9:1,(c:1,d:1)0.9:1);"
+    assert trees.rooted_by("a")[0].to_newick() == "(a:0.5,(b:1,(c:1,d:1)0.9:2):0.5);"
+
+
+def test_two_leaves_have_a_midpoint():
+    assert read_trees("(a:1,b:3);").midpoint_rooted()[0].to_newick() == "(a:2,b:2);"
+    assert read_trees("a;").midpoint_rooted()[0].to_newick() == "a;"
+
+
 def test_trees_without_a_root_are_refused():
     marked = read_trees("[&U] ((a,b),(c,d)); [&R] ((a,b),(c,d));")
     assert marked.rooted.tolist() == [0, 1]
@@ -105,9 +117,9 @@ def test_trees_without_a_root_are_refused():
 
 def test_what_cannot_be_rooted_says_why():
     trees = read_trees("((a,b),(c,d)); ((a,c),(b,d));")
-    with pytest.raises(ValueError, match="tree 2 has no branch that parts 'a', 'b' from the others"):
+    with pytest.raises(ValueError, match=r"tree 2 has no branch that parts {'a', 'b'} from the others"):
         trees.rooted_by(["a", "b"])
-    with pytest.raises(ValueError, match="'x' of the outgroup is no leaf; the leaves are 'a', 'b'"):
+    with pytest.raises(ValueError, match="no leaf is called 'x'; the labels are 'a', 'b'"):
         trees.rooted_by(["x"])
     with pytest.raises(ValueError, match="4 of 4 leaves"):
         trees.rooted_by(list("abcd"))

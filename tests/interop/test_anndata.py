@@ -92,6 +92,15 @@ def test_draws_have_a_dendrogram_too():
     assert Hierarchy.from_linkage(adata.uns["dendrogram_kind"]["linkage"], ["B", "Mono", "NK", "T"]) == draws.map()
 
 
+def test_the_matrix_of_draws_and_of_chains_is_an_expectation_and_follows_the_last_of_them():
+    adata, post = cells(), posterior()
+    draws, chains = post.sample(50, rng=0), pal.sampling.sample_hierarchies(post.model, seconds=None, sweeps=40)
+    order = np.ix_(*[[LABELS.index(label) for label in adata.obs["kind"].cat.categories]] * 2)
+    for given, sizes in ((draws, draws.expected_lca_size()), (chains, chains.expected_lca_size().values)):
+        to_anndata(adata, given, "kind")
+        np.testing.assert_allclose(adata.uns["dendrogram_kind"]["correlation_matrix"], (4 - sizes[order]) / 3)
+
+
 def test_two_categories_and_categories_that_are_numbers():
     adata = cells([1, 0, 1])
     to_anndata(adata, Hierarchy.from_newick("(1,0);"), "kind")

@@ -18,8 +18,9 @@ from matplotlib.colors import to_rgb
 import palmette as pal
 from palmette import plot
 from palmette.plot._axes import shown_names
-from palmette.plot.heatmaps import _is_light, _numbers
-from palmette.plot.scatter import pair_log_potentials, surprises
+from palmette.plot._cells import _is_light, _numbers
+from palmette.plot._pairs import pair_log_potentials
+from palmette.plot.affinity_against_coclustering import surprises
 
 ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 
@@ -373,6 +374,12 @@ def test_chains_stand_in_for_a_posterior_and_have_errors():
     (lines,) = ax.collections
     lengths = [segment[1, 1] - segment[0, 1] for segment in lines.get_segments()]
     np.testing.assert_allclose(lengths, [2 * errors[k] for k in heights])
+    best = sampled.best(2)
+    heads = [text for text in words(plot.alternatives(sampled, 2).axes[0]) if "\n" in text]
+    assert heads == ["1.\nbest\nfound", f"2.\nlog φ\n−{best[0][1] - best[1][1]:.3g}"]
+    ax = plot.heatmap_with_dendrogram(sampled).axes[0]
+    order = [post.labels.index(label.get_text()) for label in ax.get_yticklabels()]
+    np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), 1.0), together[np.ix_(order, order)])
     assert not plot.n_clusters(post).collections
 
 

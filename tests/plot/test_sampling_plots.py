@@ -18,6 +18,7 @@ from matplotlib.text import Text
 import palmette as pal
 from palmette import plot
 from palmette.plot._chains import chain_colours
+from palmette.plot._places import common_order
 from palmette.sampling import sample_hierarchies
 from palmette.sampling.verdict import Verdict
 
@@ -147,6 +148,26 @@ def test_traces_of_anything_that_has_log_potentials():
     assert ax.lines[0].get_xdata().tolist() == list(range(3, 28, 3))
     assert ax.get_legend() is None  # of so many
     assert ax.get_title(loc="left") == "not converged: R̂ up to ∞, 14 effective draws or more"
+
+
+# Pictures of any posterior.
+
+
+def test_chains_have_the_best_that_were_found_as_alternatives_and_how_far_each_is_below(agreeing):
+    best = agreeing.best(3)
+    figure = plot.alternatives(agreeing, 3)
+    gaps = [f"log φ −{best[0][1] - value:.3g}" for _, value in best]
+    assert [ax.get_title() for ax in figure.axes] == ["1.  best found", f"2.  {gaps[1]}", f"3.  {gaps[2]}"]
+    order = common_order(best[0][0], agreeing.expected_lca_size().values)
+    assert [label.get_text() for label in figure.axes[-1].get_yticklabels()] == [agreeing.labels[i] for i in order]
+
+
+def test_the_matrix_beside_a_dendrogram_is_the_expectation_of_the_chains(agreeing):
+    ax = plot.heatmap_with_dendrogram(agreeing).axes[0]
+    order = [agreeing.labels.index(label.get_text()) for label in ax.get_yticklabels()]
+    expected = agreeing.expected_lca_size().values[np.ix_(order, order)]
+    np.fill_diagonal(expected, np.nan)
+    np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), np.nan), expected)
 
 
 # Convergence.

@@ -17,7 +17,7 @@ from matplotlib.legend import Legend
 
 import palmette as pal
 from palmette import plot
-from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of, sorted_by
+from palmette.plot._places import common_order, curves, mean_rows, relative_heights, rows_of, sorted_by
 
 ODD = ["$a_1$", "b_{2}", r"\frac", "100%", "c^d & e#", "$", "_", "é ~"]
 NUMERALS = pal.datasets.load_numerals()
@@ -276,11 +276,13 @@ def test_the_common_order_has_no_crossing_and_is_as_near_as_turning_allows(post)
 def test_equal_clusters_are_at_equal_places():
     one, two = pal.Hierarchy.from_newick("(((a,b),c),d);"), pal.Hierarchy.from_newick("((a,b),(c,d));")
     rows = np.arange(4.0)
-    for values in (depths, lambda h: mean_rows(h, rows)):
+    for values in (relative_heights, lambda h: mean_rows(h, rows)):
         assert values(one)[one.find({"a", "b"})] == values(two)[two.find({"a", "b"})]
-    ends = curves(one, depths(one), mean_rows(one, rows))[:, [0, -1]]
-    np.testing.assert_allclose(ends[:, 0], np.column_stack([depths(one), mean_rows(one, rows)])[:-1])
-    np.testing.assert_allclose(ends[:, 1], np.column_stack([depths(one), mean_rows(one, rows)])[one.parents[:-1]])
+    ends = curves(one, relative_heights(one), mean_rows(one, rows))[:, [0, -1]]
+    np.testing.assert_allclose(ends[:, 0], np.column_stack([relative_heights(one), mean_rows(one, rows)])[:-1])
+    np.testing.assert_allclose(
+        ends[:, 1], np.column_stack([relative_heights(one), mean_rows(one, rows)])[one.parents[:-1]]
+    )
 
 
 # A matrix beside a hierarchy.
@@ -361,11 +363,26 @@ def test_draws_have_their_most_frequent_ones_as_alternatives(post, flat):
     draws = post.sample(200, rng=0)
     share = draws.counts()[0][1] / 200
     assert plot.alternatives(draws, 2).axes[0].get_title() == f"1.  p = {share:.3f}"
+    np.testing.assert_allclose(draws.expected_lca_size(), np.mean([tree.lca_size() for tree in draws], axis=0))
     assert len(plot.alternatives(flat.sample(20, rng=0), 2).axes) == 1
     with pytest.raises(ValueError, match="k is 0"):
         plot.alternatives(draws, 0)
     with pytest.raises(ValueError, match="no draws"):
         plot.alternatives(post.sample(0), 2)
+
+
+def test_particles_count_by_their_weights():
+    merges = np.array([[[0, 1], [3, 2]], [[1, 2], [0, 3]], [[1, 2], [0, 3]]])
+    ages, log_weights = np.tile([1.0, 2.0], (3, 1)), np.log([0.6, 0.3, 0.1])
+    draws = pal.coalescent.CoalescentDraws(merges, ages, log_weights, 0.0, np.ones(2), ("a", "b", "c"))
+    one, two = (pal.Hierarchy.from_newick(text) for text in ("((a,b),c);", "(a,(b,c));"))
+    assert [(found, round(share, 12)) for found, share in draws.shares()] == [(one, 0.6), (two, 0.4)]
+    assert [ax.get_title() for ax in plot.alternatives(draws).axes] == ["1.  p = 0.60", "2.  p = 0.40"]
+    np.testing.assert_allclose(draws.expected_lca_size(), 0.6 * one.lca_size() + 0.4 * two.lca_size())
+    shown = plot.heatmap_with_dendrogram(draws).axes[0].images[0].get_array()
+    np.testing.assert_allclose(shown[np.triu_indices(3, 1)], [2.4, 3.0, 2.6])
+    with pytest.raises(ValueError, match="no draws"):
+        draws[:0].expected_lca_size()
 
 
 # All of them.

@@ -91,3 +91,5 @@ def test_samples_are_compared_by_the_frequencies_of_clusters():
     assert pal.evaluate.agreement([one, one]).deviation == 0.0
     with pytest.raises(ValueError, match="two with trees are needed"):
         pal.evaluate.agreement([one])
+    with pytest.raises(ValueError, match="all trees of a sample have weight 0"):
+        pal.evaluate.agreement([one, pal.interop.read_trees("[&W 0] (a,b);")])

@@ -15,7 +15,6 @@ from palmette.array_types import Floats
 from palmette.cli.telling.files import with_support
 from palmette.cli.telling.text import bar, dendrogram
 from palmette.hierarchy import Hierarchy
-from palmette.interop import hierarchy_to_svg
 from palmette.models import Contrasts, CorrelationClusters, Dasgupta, Ginkgo
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.whole_files import write_whole
@@ -171,7 +170,7 @@ def _draw(post: HierarchyPosterior, folder: Path) -> Path:
     best = post.map()
     path = folder / PICTURE
     support = np.where(best.sizes > 1, _rounded_support(post, best), np.nan)
-    write_whole(path, hierarchy_to_svg(best, support))
+    write_whole(path, best.to_svg(support))
     return path
 
 

@@ -161,6 +161,17 @@ class CoalescentDraws(Draws):
 
         return Table(SampledClusterRow, row, len(found))
 
+    def shares(self) -> list[tuple[Hierarchy, float]]:
+        """The different topologies, each with its share of the weight, heaviest first."""
+        _, where = np.unique(self._rows, axis=0, return_index=True)
+        shares = self._topology_shares[where]
+        return [(self._make(self._rows[where[i]]), float(shares[i])) for i in np.argsort(-shares, kind="stable")]
+
+    def expected_lca_size(self) -> Floats:
+        """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+        self._require_some()
+        return np.asarray(sum(share * found.lca_size() for found, share in self.shares()))
+
     @cached_property
     def log_probs(self) -> Floats:  # type: ignore[override]  # made when asked for, as are the next
         """(S,): log of the share of the weight that the topology of each history has."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from palmette.drawing.places import shown_name, xml_text
+from palmette.drawing.text import shown_name, xml_text
 
 __all__ = ["Pictured", "card", "html_table", "named"]
 

@@ -1,12 +1,11 @@
-"""Where things stand in a picture of a hierarchy: the root on the left, one row per leaf; and text that XML takes."""
+"""Where things stand in a picture of a hierarchy: the root on the left, one row per leaf."""
 
-import re
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from palmette.array_types import Floats, Ints
+from palmette.drawing.text import LONGEST, shown_name
 from palmette.links import Links
 
 __all__ = [
@@ -16,12 +15,7 @@ __all__ = [
     "places_across",
     "places_down",
     "row_name",
-    "shown_name",
-    "xml_text",
 ]
-
-LONGEST = 32  # characters of a label that are shown; hovering shows all
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Outline(NamedTuple):
@@ -92,27 +86,8 @@ def middle_places(parents: Ints, given: Floats) -> Floats:
     return np.array([(one + other) / 2 for one, other in zip(first, last, strict=True)])
 
 
-def shown_name(label: str, longest: int = LONGEST) -> str:
-    """A label on one line, cut after `longest` characters.
-
-    >>> shown_name("a label that goes on", 10)
-    'a label t…'
-    """
-    line = " ".join(label.split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
-
-
 def row_name(outline: Outline, node: int, longest: int = LONGEST) -> str:
     """What a row is called: the label of a leaf, or the first label of a cluster and how many more there are."""
     start, stop = outline.intervals[node].tolist()
     short = shown_name(outline.labels[outline.leaf_order[start]], longest)
     return short if node < len(outline.labels) else f"{short} and {stop - start - 1} more"
-
-
-def xml_text(text: str) -> str:
-    """Text that any XML reader takes: escaped, and without the characters that XML forbids.
-
-    >>> xml_text("a < b")
-    'a &lt; b'
-    """
-    return escape(_NOT_XML.sub("\ufffd", text))

@@ -3,7 +3,8 @@
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.drawing.places import Outline, drawn_rows, places_across, places_down, row_name, xml_text
+from palmette.drawing.places import Outline, drawn_rows, places_across, places_down, row_name
+from palmette.drawing.text import xml_text
 from palmette.links import Links
 
 __all__ = ["outline_svg"]

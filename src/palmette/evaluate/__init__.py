@@ -2,8 +2,8 @@
 
 from palmette.evaluate.bootstrap import SCALES, BootstrapRow, approximately_unbiased, bootstrap
 from palmette.evaluate.costs import dasgupta_cost
-from palmette.evaluate.distances import robinson_foulds, shared_clusters
-from palmette.evaluate.partitions import adjusted_rand, variation_of_information
+from palmette.evaluate.hierarchy_distances import robinson_foulds, shared_clusters
+from palmette.evaluate.partition_distances import adjusted_rand, variation_of_information
 from palmette.evaluate.purity import dendrogram_purity
 from palmette.evaluate.samples import Agreement, agreement
 from palmette.evaluate.scores import leave_one_out_accuracy, subtree_score

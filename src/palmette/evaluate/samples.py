@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
 from palmette.sampling.diagnostics import split_frequency_deviation
+from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.observed import observe
 
 __all__ = ["Agreement", "agreement"]
@@ -42,6 +44,8 @@ def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> 
     if len(each) < 2 or not all(each):
         raise ValueError(f"{len(each)} samples were given, or one is empty; two with trees are needed at least")
     given = [getattr(sample, "weights", np.ones(len(trees))) for sample, trees in zip(samples, each, strict=True)]
+    if not all(own.sum() > 0 for own in given):
+        raise ValueError("all trees of a sample have weight 0; leave it out, or read its trees without weights")
     trees = [tree for sample in each for tree in sample]
     starts = np.cumsum([0, *map(len, each)])
     frequencies = []
@@ -55,8 +59,8 @@ def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> 
     worst = int(gaps.argmax()) if gaps.size else -1
     members: tuple[str, ...] = ()
     if worst >= 0:
-        words = seen.words[len(seen.labels) + worst]
-        members = tuple(label for i, label in enumerate(seen.labels) if int(words[i >> 6]) >> (i & 63) & 1)
+        mask = from_words(seen.words[len(seen.labels) + worst][None])[0]
+        members = tuple(seen.labels[leaf] for leaf in cluster_members(mask))
     deviation = split_frequency_deviation(shares, least=least)
     n_reached = int((shares.max(axis=0, initial=0.0) >= least).sum())
     return Agreement(round(deviation, 6), round(float(gaps.max(initial=0.0)), 6), members, n_reached)

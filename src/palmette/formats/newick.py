@@ -19,14 +19,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette.array_types import Floats, Indices, Ints
+from palmette.array_types import Floats
 from palmette.checks import branch_values, optional_node_values
 from palmette.formats.tokens import BARE, NewickError, Token, quoted, read_number, split_tokens, unexpected
 from palmette.links import Links, links_from_families
 
-__all__ = ["NewickTree", "TreeArrays", "newick_text", "parse_newick"]
+__all__ = ["NewickTree", "newick_text", "parse_newick"]
 
 
 class NewickTree(NamedTuple):
@@ -36,20 +35,6 @@ class NewickTree(NamedTuple):
     links: Links
     lengths: Floats | None  # (n_nodes,): of the branch above each node, NaN for none; None if there are none at all
     support: Floats | None  # (n_nodes,): the number that an inner node is called, NaN for none; None likewise
-
-
-class TreeArrays(NamedTuple):
-    """Trees over the same leaves; `palmette.hierarchy.TreeSet`, which is made of these, says what each of them is."""
-
-    labels: tuple[str, ...]
-    offsets: Ints
-    parents: Indices
-    leaf_orders: Indices
-    branch_lengths: Floats | None
-    support: Floats | None
-    weights: Floats
-    names: tuple[str, ...] | None
-    rooted: npt.NDArray[np.int8] | None = None
 
 
 def parse_newick(text: str) -> NewickTree:

@@ -16,6 +16,8 @@ __all__ = [
     "quoted_at",
     "read_number",
     "split_tokens",
+    "tree_rooted",
+    "tree_weight",
     "unexpected",
 ]
 
@@ -23,6 +25,8 @@ BARE = re.compile(r"[^\s()\[\]:;,']+")  # a label outside quotes
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BLANK = re.compile(r"\s*")
 _BRACKET = re.compile(r"[\[\]]")
+_WEIGHT = re.compile(r"\[\s*&w\s([^\[\]]*)\]", re.IGNORECASE)
+_ROOTED = re.compile(r"\[\s*&([ru])\s*\]", re.IGNORECASE)
 
 
 class NewickError(ValueError):
@@ -113,3 +117,31 @@ def quoted(label: str) -> str:
     "'it''s'"
     """
     return "'" + label.replace("'", "''") + "'"
+
+
+def tree_weight(statement: str, start: int, stop: int) -> float:
+    """The weight that a comment within these characters gives, or 1.
+
+    >>> tree_weight("[&R] [&W 1/4] (a,b);", 0, 14)
+    0.25
+    """
+    found = _WEIGHT.search(statement, start, stop)
+    if found is None:
+        return 1.0
+    above, slash, below = found[1].partition("/")
+    one, other = read_number(above.strip()), read_number(below.strip()) if slash else 1.0
+    weight = one / other if one is not None and other else -1.0
+    if not 0 <= weight < math.inf:
+        problem = f"{reprlib.repr(found[0])} is no weight; expected a number of at least 0, such as 1/3 or 0.25"
+        raise NewickError(problem, found.start())
+    return weight
+
+
+def tree_rooted(statement: str, start: int, stop: int) -> int:
+    """Whether a comment within these characters calls the tree rooted: 1 for [&R], 0 for [&U], −1 for none.
+
+    >>> tree_rooted("[&U] (a,b);", 0, 5)
+    0
+    """
+    found = _ROOTED.search(statement, start, stop)
+    return -1 if found is None else int(found[1].upper() == "R")

@@ -1,7 +1,7 @@
 """Files of many trees, in Newick or Nexus.
 
 *Newick*: trees as `palmette.formats.newick` describes them, each with its semicolon; line breaks, blank lines and
-comments may stand between and within them. For *Nexus* see `palmette.formats.nexus`.
+comments may stand between and within them. For *Nexus* see `palmette.formats.nexus_reading`.
 
 A comment before a tree, such as ``[&W 1/3]`` or ``[&W 0.25]``, is its weight. ``[&R]`` says that the root is meant,
 ``[&U]`` that it is not: `palmette.hierarchy.TreeSet` keeps which. What is read is the root that is written, so a tree
@@ -13,9 +13,10 @@ no difference to the result; some unusual forms take longer.
 
 import re
 
-from palmette.formats.newick import TreeArrays, parse_newick
-from palmette.formats.nexus_commands import nexus_statements, tree_rooted, tree_weight
-from palmette.formats.tokens import NewickError, after_blanks, split_tokens
+from palmette.formats.newick import parse_newick
+from palmette.formats.nexus_reading import nexus_statements
+from palmette.formats.tokens import NewickError, after_blanks, split_tokens, tree_rooted, tree_weight
+from palmette.formats.tree_arrays import TreeArrays
 from palmette.formats.tree_reader import Statements, newick_fault, read_statements, split_statements
 from palmette.formats.tree_text import TextSource, TreeText, load_text
 

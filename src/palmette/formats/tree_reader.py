@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.array_types import Floats, Indices, Ints
-from palmette.formats.newick import NewickTree, TreeArrays, parse_newick
+from palmette.formats.newick import NewickTree, parse_newick
 from palmette.formats.scanner import NONE, find_statements, index_tokens, scan_trees
 from palmette.formats.tokens import BARE, NUMBER, NewickError, quoted, split_tokens
+from palmette.formats.tree_arrays import TreeArrays
 from palmette.formats.tree_text import TreeText
 from palmette.labels import leaf_index
 

@@ -71,6 +71,19 @@ def topological_heights(parents: Ints) -> Floats:
     return np.array(heights, dtype=np.float64)
 
 
+def depths(parents: Ints, steps: Floats) -> Floats:
+    """depth(root) = 0, depth(v) = depth(parent of v) + steps[v].
+
+    >>> depths(np.array([3, 3, 4, 4, -1]), np.ones(5))
+    array([2., 2., 1., 1., 0.])
+    """
+    above, each = parents.tolist(), steps.tolist()
+    found = [0.0] * len(above)
+    for node in range(len(above) - 2, -1, -1):
+        found[node] = found[above[node]] + each[node]
+    return np.array(found)
+
+
 def heights_from_lengths(parents: Ints, lengths: Floats, n: int) -> Floats:
     """height(v) = (largest distance from the root to a leaf) − (distance from the root to v).
 
@@ -79,12 +92,8 @@ def heights_from_lengths(parents: Ints, lengths: Floats, n: int) -> Floats:
     >>> heights_from_lengths(np.array([2, 2, -1]), np.array([3.0, 1.0, np.nan]), 2)
     array([0., 2., 3.])
     """
-    above = parents.tolist()
-    steps = np.nan_to_num(lengths, nan=0.0).tolist()
-    distances = [0.0] * len(above)
-    for node in range(len(above) - 2, -1, -1):
-        distances[node] = distances[above[node]] + steps[node]
-    return np.subtract(max(distances[:n]), distances)
+    distances = depths(parents, np.nan_to_num(lengths, nan=0.0))
+    return np.asarray(distances[:n].max() - distances)
 
 
 def monotone_heights(parents: Ints, heights: Floats, n: int) -> Floats:
@@ -193,7 +202,7 @@ def restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[In
     total = np.full(len(above), np.nan) if lengths is None else lengths.copy()
     for node in range(len(above) - 2, -1, -1):
         if not stays[above[node]]:
-            total[node] = _joined_length(total[node], total[above[node]])
+            total[node] = joined_length(total[node], total[above[node]])
         if not stays[node]:
             nearest[node] = nearest[above[node]]
     nodes = np.flatnonzero(stays)
@@ -202,6 +211,6 @@ def restrict(parents: Ints, kept: list[int], lengths: Floats | None) -> tuple[In
     return nodes, numbers[nearest[parents[nodes]]], None if lengths is None else total[nodes]
 
 
-def _joined_length(lower: float, upper: float) -> float:
-    # A length that is missing counts as 0 beside one that is not.
+def joined_length(lower: float, upper: float) -> float:
+    """The length of two branches that become one; a missing one (NaN) counts as 0 beside one that is not."""
     return upper if np.isnan(lower) else lower if np.isnan(upper) else lower + upper

@@ -9,8 +9,13 @@ from palmette.checks import as_integers, branch_values, check_integer, is_whole,
 from palmette.formats.linkage import read_linkage
 from palmette.formats.newick import NewickTree, newick_text, parse_newick
 from palmette.hierarchy import arrays
-from palmette.hierarchy.clusters import parents_from_clusters, parents_from_splits
-from palmette.hierarchy.links import families_from_nested, links_from_merges, links_from_parents
+from palmette.hierarchy.given import (
+    families_from_nested,
+    links_from_merges,
+    links_from_parents,
+    parents_from_clusters,
+    parents_from_splits,
+)
 from palmette.hierarchy.pruning import cheapest_nodes
 from palmette.hierarchy.written import WrittenTree
 from palmette.labels import (

@@ -167,6 +167,25 @@ class RootedTree(Labelled):
         order = self.leaf_order.tolist()
         return [frozenset(order[start:stop]) for start, stop in self.intervals.tolist()]
 
+    def named_clusters(self) -> list[tuple[str, ...]]:
+        """The cluster of every node as the labels of its leaves, in the order of `clusters`.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> Hierarchy.from_newick("((a,c),b);").named_clusters()[3:]
+        [('a', 'c'), ('a', 'c', 'b')]
+        """
+        return [tuple(self.labels[leaf] for leaf in sorted(cluster)) for cluster in self.clusters()]
+
+    def leaves_below(self, node: int) -> Ints:
+        """The leaves of the cluster of a node, in the order of `leaf_order`; of a leaf, itself.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> Hierarchy.from_nested(((2, 0), 1)).leaves_below(3)
+        array([2, 0])
+        """
+        start, stop = self.intervals[node].tolist()
+        return self.leaf_order[start:stop]
+
     def splits(self) -> list[tuple[frozenset[int], frozenset[int]]]:
         """The split of every inner node, in order; the side with the smallest leaf comes first.
 

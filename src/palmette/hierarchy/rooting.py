@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.array_types import Floats, Ints
+from palmette.hierarchy.arrays import joined_length
 
 __all__ = ["PlainTree", "at_midpoint", "by_outgroup"]
 
@@ -40,8 +41,6 @@ def by_outgroup(tree: PlainTree, outgroup: frozenset[int], n: int) -> PlainTree 
 
 def at_midpoint(tree: PlainTree, n: int) -> PlainTree:
     """The root in the middle of the longest path between two leaves, the first of equals by the numbers of its ends."""
-    if n < 3:
-        return tree
     parents, lengths = tree.parents.tolist(), np.nan_to_num(tree.lengths).tolist()
     deepest = [(0.0, node) for node in range(n)] + [(-np.inf, n)] * (len(parents) - n)  # below each node: how far, who
     best = (-np.inf, 0, 0, 0)  # length, ends, where the path turns
@@ -67,18 +66,13 @@ def _on_branch(tree: PlainTree, below: int, up: float | None, n: int) -> PlainTr
     # The root on the branch above a node, so far up; in the middle if that is None.
     parents, lengths, support = (array.tolist() for array in tree)
     old = len(parents) - 1
+    one = other = old
     siblings = [node for node in range(old) if parents[node] == old]
     if len(siblings) == 2:  # one branch, of which the root was a point
-        one, other = (siblings[0], siblings[1]) if siblings[0] == below else (siblings[1], siblings[0])
-        if below in siblings:
-            whole = lengths[one] + lengths[other]
-            up = whole / 2 if up is None else up
-            lengths[one], lengths[other] = up, whole - up
-            return PlainTree(tree.parents, np.array(lengths), np.array(support))
-        lengths[one] += lengths[other]
-        support[one] = support[one] if support[one] == support[one] else support[other]
-        return _turned(parents, lengths, support, (below, one, other), up, n)
-    return _turned(parents, lengths, support, (below, old, old), up, n)
+        one, other = siblings if siblings[0] == below else siblings[::-1]
+        lengths[one] = joined_length(lengths[one], lengths[other])
+        support[one] = support[other] if np.isnan(support[one]) else support[one]
+    return _turned(parents, lengths, support, (below, one, other), up, n)
 
 
 def _turned(
@@ -102,7 +96,7 @@ def _turned(
     if one != old:
         branches[one].append((other, lengths[one], support[one]))
         branches[other].append((one, lengths[one], support[one]))
-    above = parents[below]
+    above = other if below == one else parents[below]
     whole, value = next((length, value) for node, length, value in branches[below] if node == above)
     up = whole / 2 if up is None else up
     order: list[tuple[int, int, float, float]] = []  # node, its new parent, length and support; parents first

@@ -6,7 +6,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from palmette.formats.newick import NewickTree, newick_text
-from palmette.formats.nexus import nexus_text
+from palmette.formats.nexus_writing import nexus_text
 from palmette.formats.tree_files import read_tree_arrays
 from palmette.formats.tree_text import TextSource, deliver_text
 from palmette.hierarchy.hierarchy import Hierarchy
@@ -34,7 +34,7 @@ def read_trees(source: TextSource, *, format: Literal["newick", "nexus"] | None 
     Traceback (most recent call last):
     ValueError: the text, line 2, column 9: expected ',' or ')' but found ';'
     """
-    return TreeSet(*read_tree_arrays(source, format))
+    return TreeSet(read_tree_arrays(source, format))
 
 
 def write_newick_file(hierarchies: Iterable[Hierarchy], path_or_file: TextSource | None = None) -> str | None:
@@ -56,7 +56,8 @@ def write_nexus(
     """Nexus text that `read_trees` reads back; returned unless there is a path or a file to write to.
 
     The hierarchies must have the same leaves. `names` are theirs if given, or tree1, tree2, …; `weights` are written as
-    comments such as ``[&W 0.25]``. A `TreeSet` brings its own.
+    comments such as ``[&W 0.25]``. A `TreeSet` brings its own, and what it says of its roots; any other hierarchy is
+    rooted, ``[&R]``.
 
     >>> print(write_nexus([Hierarchy.from_newick("((a:1,'b c':1):2,d:3);")], weights=[0.25]))
     #NEXUS
@@ -73,14 +74,17 @@ def write_nexus(
     END;
     <BLANKLINE>
     """
+    rooted = None
     if isinstance(hierarchies, TreeSet):
+        rooted = hierarchies.rooted.tolist()
         names = hierarchies.names if names is None else names
         weights = hierarchies.weights if weights is None else weights
     found = list(hierarchies)
     if not found:
         raise ValueError("there are no hierarchies to write; give at least one")
     trees = [_numbered(place, hierarchy, found[0].labels) for place, hierarchy in enumerate(found)]
-    return deliver_text(nexus_text(found[0].labels, trees, names, weights), path_or_file)
+    text = nexus_text(found[0].labels, trees, names, weights, [1] * len(found) if rooted is None else rooted)
+    return deliver_text(text, path_or_file)
 
 
 def _numbered(place: int, hierarchy: Hierarchy, labels: tuple[str, ...]) -> str:

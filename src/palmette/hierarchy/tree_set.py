@@ -9,11 +9,11 @@ import numpy.typing as npt
 from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Indices, Ints
 from palmette.drawing.cards import card, named
-from palmette.formats.newick import TreeArrays
+from palmette.formats.tree_arrays import TreeArrays
 from palmette.hierarchy.arrays import smallest_below
 from palmette.hierarchy.hierarchy import Hierarchy
 from palmette.hierarchy.rooting import PlainTree, at_midpoint, by_outgroup
-from palmette.labels import align_labels, leaf_index
+from palmette.labels import align_labels, describe_cluster, leaf_index, leaf_numbers
 from palmette.links import offsets_of, order_children
 
 __all__ = ["TreeSet", "binary_trees"]
@@ -60,11 +60,16 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     rooted: npt.NDArray[np.int8]
     """What is said of each root: 1 if it is meant, ``[&R]``; 0 if not, ``[&U]``; −1 if nothing is said; shape (T,)."""
 
-    def __init__(self, *arrays: Any, **named: Any) -> None:
-        fields = TreeArrays(*arrays, **named)._asdict()
-        if fields["rooted"] is None:
-            fields["rooted"] = np.full(len(fields["leaf_orders"]), -1, dtype=np.int8)
-        self.__dict__.update({name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in fields.items()})
+    _arrays: TreeArrays  # all of these together
+
+    def __init__(self, arrays: TreeArrays) -> None:
+        for field in arrays:
+            if isinstance(field, np.ndarray):
+                read_only(field)
+        self.__dict__.update(arrays._asdict(), _arrays=arrays)
+
+    def _with(self, **changes: Any) -> "TreeSet":
+        return TreeSet(self._arrays._replace(**changes))
 
     @classmethod
     def joined(cls, sets: Iterable["TreeSet"]) -> "TreeSet":
@@ -80,27 +85,16 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         aligned = [each._aligned(found[0].labels) for each in found]
         ends = np.cumsum([0, *(each.offsets[-1] for each in aligned)])
         offsets = [each.offsets[:-1] + end for each, end in zip(aligned, ends[:-1], strict=True)]
-        values = [
-            None
-            if all(each.__dict__[name] is None for each in aligned)
-            else np.concatenate([_filled(each, name) for each in aligned])
-            for name in ("branch_lengths", "support")
-        ]
-        named = [each.names for each in aligned]
-        names = None if None in named else tuple(name for each in named for name in each or ())
-        parts = [
-            np.concatenate([each.__dict__[name] for each in aligned])
-            for name in ("parents", "leaf_orders", "weights", "rooted")
-        ]
-        return cls(
-            found[0].labels,
-            np.append(np.concatenate(offsets), ends[-1]),
-            parts[0],
-            parts[1],
-            *values,
-            parts[2],
-            names,
-            parts[3],
+        names = [each.names for each in aligned]
+        return aligned[0]._with(
+            offsets=np.append(np.concatenate(offsets), ends[-1]),
+            parents=np.concatenate([each.parents for each in aligned]),
+            leaf_orders=np.concatenate([each.leaf_orders for each in aligned]),
+            branch_lengths=_some(np.concatenate([_filled(each, each.branch_lengths) for each in aligned])),
+            support=_some(np.concatenate([_filled(each, each.support) for each in aligned])),
+            weights=np.concatenate([each.weights for each in aligned]),
+            names=None if None in names else tuple(name for each in names for name in each or ()),
+            rooted=np.concatenate([each.rooted for each in aligned]),
         )
 
     def _aligned(self, labels: tuple[str, ...]) -> "TreeSet":
@@ -111,10 +105,13 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         own = self.offsets[:-1, None] + np.arange(self.n_leaves)
         moved = np.arange(self.offsets[-1])
         moved[self.offsets[:-1, None] + place] = own
-        fields = {name: self.__dict__[name] for name in TreeArrays._fields}
-        for name in ("parents", "branch_lengths", "support"):
-            fields[name] = None if fields[name] is None else fields[name][moved]
-        return TreeSet(**{**fields, "labels": labels, "leaf_orders": place[self.leaf_orders].astype(np.int32)})
+        return self._with(
+            labels=labels,
+            parents=self.parents[moved],
+            leaf_orders=place[self.leaf_orders].astype(np.int32),
+            branch_lengths=_some(self.branch_lengths, moved),
+            support=_some(self.support, moved),
+        )
 
     @property
     def n_leaves(self) -> int:
@@ -137,8 +134,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
     def with_roots(self) -> "TreeSet":
         """The same trees, said to be rooted as they are written."""
-        fields = {name: self.__dict__[name] for name in TreeArrays._fields}
-        return TreeSet(**{**fields, "rooted": np.ones(len(self), dtype=np.int8)})
+        return self._with(rooted=np.ones(len(self), dtype=np.int8))
 
     def rooted_by(self, outgroup: Iterable[str]) -> "TreeSet":
         """The same trees with the root in the middle of the branch that parts these leaves from all others.
@@ -147,19 +143,16 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         >>> read_trees("[&U] (a:1,b:1,(c:1,d:1):1);").rooted_by(["d"])[0].to_newick()
         '(((a:1,b:1):1,c:1):0.5,d:0.5);'
         """
-        names = [outgroup] if isinstance(outgroup, str) else list(outgroup)
-        index = leaf_index(self.labels)
-        if unknown := [name for name in names if name not in index]:
-            raise ValueError(f"{unknown[0]!r} of the outgroup is no leaf; the leaves are {_listed(self.labels)}")
-        leaves = frozenset(index[name] for name in names)
+        leaves = leaf_numbers([outgroup] if isinstance(outgroup, str) else outgroup, leaf_index(self.labels))
         if not 0 < len(leaves) < self.n_leaves:
             raise ValueError(f"the outgroup has {len(leaves)} of {self.n_leaves} leaves; give some, and not all")
 
         def turned(tree: PlainTree, number: int) -> PlainTree:
             found = by_outgroup(tree, leaves, self.n_leaves)
             if found is None:
+                parted = describe_cluster(leaves, self.labels)
                 raise ValueError(
-                    f"tree {number + 1} has no branch that parts {_listed(names)} from the others; "
+                    f"tree {number + 1} has no branch that parts {parted} from the others; "
                     "give an outgroup that every tree keeps together, or one leaf"
                 )
             return found
@@ -186,19 +179,18 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
 
     def _rerooted(self, turned: Callable[[PlainTree, int], PlainTree]) -> "TreeSet":
         found = []
-        nothing = np.full(len(self.parents), np.nan)
-        lengths = nothing if self.branch_lengths is None else self.branch_lengths
-        support = nothing if self.support is None else self.support
+        lengths, support = _filled(self, self.branch_lengths), _filled(self, self.support)
         for t in range(len(self)):
             nodes = slice(*self.offsets[t : t + 2].tolist())
             found.append(turned(PlainTree(self.parents[nodes].astype(np.int64), lengths[nodes], support[nodes]), t))
-        offsets = offsets_of([len(tree.parents) for tree in found])
-        arrays = [np.concatenate([tree[k] for tree in found]) for k in range(3)]
-        known = [None if np.isnan(array).all() else array for array in arrays[1:]]
-        parents = arrays[0].astype(np.int32)
-        order = np.tile(np.arange(self.n_leaves, dtype=np.int32), (len(self), 1))  # that of the text is lost
-        said = np.ones(len(self), dtype=np.int8)
-        return TreeSet(self.labels, offsets, parents, order, *known, self.weights, self.names, said)
+        return self._with(
+            offsets=offsets_of([len(tree.parents) for tree in found]),
+            parents=np.concatenate([tree.parents for tree in found]).astype(np.int32),
+            leaf_orders=np.tile(np.arange(self.n_leaves, dtype=np.int32), (len(self), 1)),  # that of the text is lost
+            branch_lengths=_some(np.concatenate([tree.lengths for tree in found])),
+            support=_some(np.concatenate([tree.support for tree in found])),
+            rooted=np.ones(len(self), dtype=np.int8),
+        )
 
     def __len__(self) -> int:
         return len(self.leaf_orders)
@@ -221,20 +213,19 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         counts = np.diff(self.offsets)[chosen]
         offsets = offsets_of(counts)
         nodes = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], counts)
-        return TreeSet(
-            self.labels,
-            offsets,
-            self.parents[nodes],
-            self.leaf_orders[chosen],
-            _some(self.branch_lengths, nodes),
-            _some(self.support, nodes),
-            self.weights[chosen],
-            None if self.names is None else tuple(self.names[t] for t in chosen),
-            self.rooted[chosen],
+        return self._with(
+            offsets=offsets,
+            parents=self.parents[nodes],
+            leaf_orders=self.leaf_orders[chosen],
+            branch_lengths=_some(self.branch_lengths, nodes),
+            support=_some(self.support, nodes),
+            weights=self.weights[chosen],
+            names=None if self.names is None else tuple(self.names[t] for t in chosen),
+            rooted=self.rooted[chosen],
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TreeSet, tuple(self.__dict__[name] for name in TreeArrays._fields)
+        return TreeSet, (self._arrays,)
 
     def _repr_html_(self) -> str:
         facts = [("trees", len(self)), ("leaves", f"{self.n_leaves:,}: {named(self.labels)}"), ("below", "the first")]
@@ -252,20 +243,15 @@ def binary_trees(parents: Indices, labels: tuple[str, ...], weights: Floats | No
     """
     (count, m), n = parents.shape, len(labels)
     offsets, orders = np.arange(count + 1, dtype=np.int64) * m, np.tile(np.arange(n, dtype=np.int32), (count, 1))
-    given = np.ones(count) if weights is None else weights
-    return TreeSet(labels, offsets, parents.reshape(-1), orders, None, None, given, None)
+    given, rooted = np.ones(count) if weights is None else weights, np.ones(count, dtype=np.int8)
+    return TreeSet(TreeArrays(labels, offsets, parents.reshape(-1), orders, None, None, given, None, rooted))
 
 
-def _filled(trees: TreeSet, name: str) -> Floats:
-    values: Floats | None = trees.__dict__[name]
+def _filled(trees: TreeSet, values: Floats | None) -> Floats:
     return np.full(len(trees.parents), np.nan) if values is None else values
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:6])) + (", …" if len(names) > 6 else "")
-
-
-def _some(values: Floats | None, nodes: slice | Ints) -> Floats | None:
+def _some(values: Floats | None, nodes: slice | Ints = slice(None)) -> Floats | None:
     """A copy of the values of these nodes; None if there is none among them."""
     if values is None or np.isnan(values[nodes]).all():
         return None

@@ -11,7 +11,6 @@ from palmette.drawing.places import Outline
 from palmette.drawing.svg import outline_svg
 from palmette.formats.linkage import linkage_rows
 from palmette.formats.newick import NewickTree, newick_text
-from palmette.hierarchy.links import nested_from_links
 from palmette.hierarchy.rooted_tree import RootedTree, Support
 
 if TYPE_CHECKING:
@@ -60,7 +59,11 @@ class WrittenTree(RootedTree):
         >>> Hierarchy.from_newick("((a,b),c);").to_nested()
         (('a', 'b'), 'c')
         """
-        return nested_from_links(self.links, self.labels)
+        offsets, nodes = self.child_offsets.tolist(), self.child_nodes.tolist()
+        made: list[Any] = list(self.labels)
+        for node in range(self.n_leaves, self.n_nodes):
+            made.append(tuple(made[child] for child in nodes[offsets[node] : offsets[node + 1]]))
+        return made[-1]
 
     def to_networkx(self) -> "networkx.DiGraph":
         """A `networkx.DiGraph` with an edge from every node to each of its children, first child first.

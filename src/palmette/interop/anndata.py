@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
+from palmette.sampling.estimates import values_of
 
 __all__ = ["to_anndata"]
 
@@ -25,15 +26,16 @@ def to_anndata(
 ) -> None:
     """adata.uns["dendrogram_<groupby>"] = the hierarchy, in the form of `scanpy.tl.dendrogram`, with support values.
 
-    `clustering` is a binary `Hierarchy`, or what has a MAP and cluster probabilities: a `HierarchyPosterior`, `Draws`,
-    or `CoalescentDraws`. Its labels are the categories of ``adata.obs[groupby]``, in any order. Of several columns they
-    are the combinations that occur, joined by "_" as Scanpy does: "T_blood". `key` is another name to write to, which
-    Scanpy's plots take as ``dendrogram=key``.
+    `clustering` is a binary `Hierarchy`, or what has a MAP and cluster probabilities: a `HierarchyPosterior`, a
+    `SampledPosterior`, `Draws`, or `CoalescentDraws`. Its labels are the categories of ``adata.obs[groupby]``, in any
+    order. Of several columns they are the combinations that occur, joined by "_" as Scanpy does: "T_blood". `key` is
+    another name to write to, which Scanpy's plots take as ``dendrogram=key``.
 
     To Scanpy's entries one is added: "support", (n − 1,), the probability of the cluster of each row of the linkage,
     NaN where it is not known. `correlation` is the (n, n) matrix for `scanpy.pl.correlation_matrix`, in the order of
-    the labels. Without it the one that is already there is kept; if there is none, it is (n − |lca(i, j)|)/(n − 1),
-    or the expectation of that: 1 for a category with itself, 0 for two that part at the root.
+    the labels. Without it the one that you or Scanpy put there is kept; if there is none, it is
+    (n − |lca(i, j)|)/(n − 1), or the expectation of that: 1 for a category with itself, 0 for two that part at the
+    root.
 
     >>> from types import SimpleNamespace as Object
     >>> column = Object(cat=Object(categories=["B", "NK", "T"]))
@@ -132,8 +134,9 @@ def _correlation(existing: Any, clustering: Any, given: npt.ArrayLike | None, or
         if matrix.shape != (n, n):
             raise ValueError(f"correlation has shape {matrix.shape}; expected ({n}, {n}), in the order of the labels")
         return "given", matrix[np.ix_(order, order)]
-    if existing is not None and np.shape(existing.get("correlation_matrix")) == (n, n):
-        return existing.get("cor_method", "given"), existing["correlation_matrix"]
-    sizes = clustering.expected_lca_size() if hasattr(clustering, "expected_lca_size") else None
-    sizes = _hierarchy_of(clustering).lca_size() if sizes is None else sizes
+    method = None if existing is None else existing.get("cor_method", "given")
+    if method not in (None, "palmette") and np.shape(existing.get("correlation_matrix")) == (n, n):
+        return method, existing["correlation_matrix"]
+    is_one = isinstance(clustering, Hierarchy)
+    sizes = clustering.lca_size() if is_one else values_of(clustering.expected_lca_size())
     return "palmette", ((n - sizes) / (n - 1.0))[np.ix_(order, order)]

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_networkx", "to_networkx"]
 
-
-def to_networkx(hierarchy: Hierarchy) -> "networkx.DiGraph":
-    """`Hierarchy.to_networkx` as a function."""
-    return hierarchy.to_networkx()
+to_networkx = Hierarchy.to_networkx
 
 
 def from_networkx(graph: "networkx.DiGraph") -> Hierarchy:

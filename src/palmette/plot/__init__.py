@@ -25,14 +25,16 @@ apart by any eye (Okabe and Ito), and the same call gives the same picture.
 4
 """
 
+from palmette.plot.affinities_and_coclustering import affinities_and_coclustering
+from palmette.plot.affinity_against_coclustering import affinity_against_coclustering
 from palmette.plot.alternatives import alternatives
+from palmette.plot.approximate_against_exact import approximate_against_exact
 from palmette.plot.cloud import cloud
 from palmette.plot.convergence import convergence
 from palmette.plot.dendrogram import dendrogram
+from palmette.plot.heatmap import heatmap
 from palmette.plot.heatmap_with_dendrogram import heatmap_with_dendrogram
-from palmette.plot.heatmaps import affinities_and_coclustering, heatmap
 from palmette.plot.n_clusters import n_clusters
-from palmette.plot.scatter import affinity_against_coclustering, approximate_against_exact
 from palmette.plot.support_against_temperature import support_against_temperature
 from palmette.plot.support_on import support_on
 from palmette.plot.traces import traces

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.checks import check_choice
 from palmette.evaluate import BootstrapRow
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import settle
@@ -16,7 +17,16 @@ from palmette.plot._leaves import row_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SUPPORT", "Pen", "draw_branches", "line_width", "with_shown_support", "write_support"]
+__all__ = [
+    "SUPPORT",
+    "Pen",
+    "check_side",
+    "draw_branches",
+    "line_width",
+    "support_text",
+    "with_shown_support",
+    "write_support",
+]
 
 _MOST_NUMBERS = 60  # clusters up to which support is written as a number; beyond, it is only shown by darkness
 SUPPORT, _BOOTSTRAP = "#8a3b00", "#0a5c8f"
@@ -37,6 +47,16 @@ def with_shown_support(hierarchy: Any, support: Any = None) -> Hierarchy:
         return hierarchy.with_support(np.where(is_open, support.support(hierarchy).support, np.nan))
     shown = hierarchy if support is None else hierarchy.with_support(support)
     return shown if shown.support is None else shown.with_support(np.where(shown.sizes > 1, shown.support, np.nan))
+
+
+def check_side(orientation: str) -> None:
+    """Refuse what is not a side that the root can be on."""
+    check_choice("orientation", orientation, ("left", "right", "top", "bottom"), ", the side of the root")
+
+
+def support_text(support: Floats, node: int) -> str:
+    """The support of a node as it is written: a share of 1, or a number of its own kind, such as per cent."""
+    return f"{support[node]:.2f}" if float(np.nanmax(support)) <= 1.0 else f"{support[node]:.3g}"
 
 
 def line_width(ax: Axes, n: int, upright: bool = False) -> float:
@@ -89,11 +109,10 @@ def write_support(
     size = float(np.clip(0.5 * row_points(ax, tree.n_leaves, orientation in ("top", "bottom")), 4.5, 7.5))
     settle(ax)
     pen = Pen(ax, places, orientation, size)
-    short = not nodes or float(np.nanmax(support)) <= 1.0
     for node in nodes:
         turned = curved and places[tree.parents[node], 1] < places[node, 1]
-        text = f"{support[node]:.2f}" if short else f"{support[node]:.3g}"
-        pen.write(node, text, SUPPORT, {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else None)
+        offset = {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else None
+        pen.write(node, support_text(support, node), SUPPORT, offset)
     for node in sorted(resampled, key=lambda v: (-tree.sizes[v], v)):
         pen.write(node, resampled[node], _BOOTSTRAP, _beyond(orientation))
     if resampled:
@@ -127,7 +146,7 @@ class Pen:
 def _resampled(tree: Hierarchy, bootstrap: Iterable[BootstrapRow]) -> dict[int, str]:
     # What is written at the nodes of clusters that a bootstrap knows.
     known = {frozenset(row.members): row for row in bootstrap}
-    found = ((v, known.get(frozenset(tree.labels[leaf] for leaf in c))) for v, c in enumerate(tree.clusters()))
+    found = ((v, known.get(frozenset(cluster))) for v, cluster in enumerate(tree.named_clusters()))
     return {v: f"{100 * row.au:.0f} / {100 * row.bp:.0f}" for v, row in found if row is not None}
 
 

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.array_types import Floats
 from palmette.plot._axes import INK
-from palmette.plot._classes import COLOURS
+from palmette.plot._classes import LINE_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from palmette.sampling import Estimates, Verdict
+    from palmette.sampling import Verdict
 
-__all__ = ["chain_colours", "legend_and_verdict", "require_chains", "values_of"]
+__all__ = ["chain_colours", "legend_and_verdict", "require_chains"]
 
 _SPACING = {"handletextpad": 0.3, "handlelength": 1.3, "columnspacing": 1.0, "borderaxespad": 0.1, "borderpad": 0.2}
 _COLUMNS = 6
@@ -29,19 +28,13 @@ def require_chains(post: Any, *needed: str) -> None:
         raise TypeError(f"expected an answer of chains, as sample_hierarchies gives it, not {type(post).__name__}")
 
 
-def values_of(found: Floats | Estimates) -> Floats:
-    """The numbers alone, of an exact answer or of one that has errors."""
-    return np.asarray(getattr(found, "values", found), dtype=np.float64)
-
-
 def chain_colours(n_chains: int) -> list[str]:
     """A colour for each chain, the same in every picture; from the seventh chain on, once more from the first.
 
     >>> len(set(chain_colours(6))), chain_colours(7)[6] == chain_colours(7)[0]
     (6, True)
     """
-    seen = COLOURS[:6]  # yellow is not seen on white
-    return [seen[chain % len(seen)] for chain in range(n_chains)]
+    return [LINE_COLOURS[chain % len(LINE_COLOURS)] for chain in range(n_chains)]
 
 
 def legend_and_verdict(ax: Axes, handles: Sequence[Any], verdict: Verdict, *more: str) -> None:

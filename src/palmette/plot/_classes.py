@@ -10,10 +10,11 @@ from palmette.plot._axes import INK, PLAIN, shown_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "class_styles", "legend_of"]
+__all__ = ["COLOURS", "LINE_COLOURS", "class_styles", "legend_of"]
 
 # Okabe and Ito, without black; the strongest first.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442")
+LINE_COLOURS = COLOURS[:6]  # yellow lines are not seen on white
 _SHAPES = ("s", "o", "^", "D", "v", "P")
 
 

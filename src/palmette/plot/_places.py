@@ -15,10 +15,10 @@ __all__ = [
     "brackets",
     "common_order",
     "curves",
-    "depths",
     "has_heights",
     "mean_rows",
     "middle_rows",
+    "relative_heights",
     "rows_of",
     "sorted_by",
 ]
@@ -37,10 +37,10 @@ def has_heights(hierarchy: Hierarchy) -> bool:
     return lengths is not None and not bool(np.isnan(lengths[:-1]).all())
 
 
-def depths(hierarchy: Hierarchy) -> Floats:
+def relative_heights(hierarchy: Hierarchy) -> Floats:
     """(n_nodes,): log |C| / log n, so 0 at a leaf and 1 at the root; equal clusters of different hierarchies agree.
 
-    >>> depths(Hierarchy.from_nested((((0, 1), 2), 3))).round(2).tolist()
+    >>> relative_heights(Hierarchy.from_nested((((0, 1), 2), 3))).round(2).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.5, 0.79, 1.0]
     """
     return np.asarray(np.log(hierarchy.sizes) / np.log(max(2, hierarchy.n_leaves)))

@@ -16,8 +16,9 @@ from palmette.partition import Partition
 from palmette.plot._axes import INK, ORANGE, fix, new_figure, width_of_names
 from palmette.plot._classes import COLOURS
 from palmette.plot._leaves import label_rows
-from palmette.plot._places import common_order, curves, depths, mean_rows, rows_of
-from palmette.plot.cloud import lca_sizes
+from palmette.plot._places import common_order, curves, mean_rows, relative_heights, rows_of
+from palmette.sampling import SampledPartitions, SampledPosterior
+from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,10 +32,11 @@ _PALE = "#dddddd"  # of a leaf that is a cluster of its own
 def alternatives(posterior: Any, k: int = 4, *, classes: Mapping[str, Any] | Sequence[Any] | None = None) -> Figure:
     """The k most probable hierarchies, or partitions, with their probabilities; leaves in one order.
 
-    Of draws: the most frequent ones, with their shares. The order is that of the first one. Clusters that the first one
-    does not have are orange in the other hierarchies. In partitions a cluster has the colour and the number of the one
-    in the first that it has most leaves in common with, and a dot if the first one does not have it. `classes` are as
-    in `dendrogram`.
+    Of draws: the most frequent ones, with their shares. Of chains: the best that were found, and by how much log φ of
+    each is below that of the first, since it is not known how probable a whole one is. The order is that of the first
+    one. Clusters that the first one does not have are orange in the other hierarchies. In partitions a cluster has the
+    colour and the number of the one in the first that it has most leaves in common with, and a dot if the first one
+    does not have it. `classes` are as in `dendrogram`.
 
     >>> import matplotlib; matplotlib.use("agg")
     >>> import palmette as pal
@@ -49,24 +51,29 @@ def alternatives(posterior: Any, k: int = 4, *, classes: Mapping[str, Any] | Seq
     return _partitions(best, posterior, kinds)
 
 
-def _best(posterior: Any, k: int) -> list[tuple[Any, float]]:
+def _best(posterior: Any, k: int) -> list[tuple[Any, str]]:
+    # Each with what is said of it.
     check_integer("k", k, 1)
+    if isinstance(posterior, SampledPosterior | SampledPartitions):  # how probable a whole is, is not known
+        found = posterior.best(k)
+        gaps = [f"log φ\n−{found[0][1] - value:.3g}" for _, value in found[1:]]
+        return [(one, text) for (one, _), text in zip(found, ["best\nfound", *gaps], strict=True)]
     if hasattr(posterior, "best"):
-        return [(found, float(np.exp(log_prob))) for found, log_prob in posterior.best(k)]
+        return [(one, _probability(np.exp(log_prob))) for one, log_prob in posterior.best(k)]
     if len(posterior) == 0:
         raise ValueError("there are no draws; sample at least one")
-    return [(found, count / len(posterior)) for found, count in posterior.counts()[:k]]
+    return [(one, _probability(share)) for one, share in posterior.shares()[:k]]
 
 
-def _hierarchies(best: list[tuple[Hierarchy, float]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
+def _hierarchies(best: list[tuple[Hierarchy, str]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
     labels, first = posterior.labels, best[0][0]
-    order = common_order(first, lca_sizes(posterior))
+    order = common_order(first, values_of(posterior.expected_lca_size()))
     height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.5
     figure, axes = new_figure(2.3 * len(best) + width_of_names(labels) + 0.3, height, columns=len(best))
-    known = set(_named_clusters(first))
-    for number, (ax, (hierarchy, probability)) in enumerate(zip(axes, best, strict=True), start=1):
+    known = set(map(frozenset, first.named_clusters()))
+    for number, (ax, (hierarchy, text)) in enumerate(zip(axes, best, strict=True), start=1):
         _draw_hierarchy(ax, hierarchy, rows_of(order), known)
-        ax.set_title(f"{number}.  p = {_probability(probability)}", fontsize=9.5, color=INK)
+        ax.set_title(f"{number}.  {text}".replace("\n", " "), fontsize=9.5, color=INK)
     label_rows(axes[-1], labels, kinds, order, legend="under")
     fix(axes[0])
     return figure
@@ -75,8 +82,8 @@ def _hierarchies(best: list[tuple[Hierarchy, float]], posterior: Any, kinds: Seq
 def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[frozenset[str]]) -> None:
     from matplotlib.collections import LineCollection
 
-    other = np.array([cluster not in known for cluster in _named_clusters(hierarchy)])
-    across, down = depths(hierarchy), mean_rows(hierarchy, rows)
+    other = np.array([frozenset(cluster) not in known for cluster in hierarchy.named_clusters()])
+    across, down = relative_heights(hierarchy), mean_rows(hierarchy, rows)
     lines, drawn = curves(hierarchy, across, down), np.argsort(other[:-1], kind="stable")
     colours = [ORANGE if other[node] else INK for node in drawn]
     widths = [2.0 if other[node] else 1.1 for node in drawn]
@@ -86,22 +93,18 @@ def _draw_hierarchy(ax: Axes, hierarchy: Hierarchy, rows: Floats, known: set[fro
     _bare(ax)
 
 
-def _named_clusters(hierarchy: Hierarchy) -> list[frozenset[str]]:
-    return [frozenset(hierarchy.labels[leaf] for leaf in cluster) for cluster in hierarchy.clusters()]
-
-
-def _partitions(best: list[tuple[Partition, float]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
+def _partitions(best: list[tuple[Partition, str]], posterior: Any, kinds: Sequence[str | None]) -> Figure:
     labels, first = posterior.labels, best[0][0]
     clusters = first.clusters_by_size()
-    order = np.array([leaf for cluster in clusters for leaf in sorted(cluster)], dtype=np.int64)
+    order = first.leaf_order
     numbers = [matched(clusters, [sorted(c) for c in partition.clusters()], len(labels)) for partition, _ in best]
     height = float(np.clip(0.24 * len(labels), 1.4, 11.0)) + 0.6
     figure, axes = new_figure(0.75 * len(best) + width_of_names(labels) + 0.6, height)
     ax = axes[0]
     ax.set(xlim=(-0.5, len(best) - 0.5), ylim=(len(labels) - 0.5, -0.5))
-    for column, ((partition, probability), number) in enumerate(zip(best, numbers, strict=True)):
+    for column, ((partition, text), number) in enumerate(zip(best, numbers, strict=True)):
         _draw_partition(ax, column, partition, number[order], order, set(clusters))
-        head = f"{column + 1}.\n{_probability(probability)}"
+        head = f"{column + 1}.\n{text.removeprefix('p = ')}"
         ax.text(column, -0.62, head, ha="center", va="bottom", fontsize=9, color=INK, linespacing=1.3)
     _bare(ax)
     label_rows(ax, labels, kinds, order, legend="under")
@@ -147,7 +150,7 @@ def _draw_partition(
 
 
 def _probability(value: float) -> str:
-    return f"{value:.2g}" if value < 0.01 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+    return f"p = {value:.2g}" if value < 0.01 else f"p = {value:.2f}" if value >= 0.1 else f"p = {value:.3f}"
 
 
 def _bare(ax: Axes) -> None:

@@ -15,13 +15,13 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.plot._axes import BLUE, INK, frame, own_axes, width_of_names
 from palmette.plot._branches import with_shown_support, write_support
 from palmette.plot._leaves import label_rows
-from palmette.plot._places import common_order, curves, depths, has_heights, mean_rows, rows_of
+from palmette.plot._places import common_order, curves, has_heights, mean_rows, relative_heights, rows_of
 from palmette.posterior.consensus import consensus as majority
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["cloud", "lca_sizes"]
+__all__ = ["cloud"]
 
 _DARKEST = 0.75  # opacity of a branch that every draw has
 
@@ -53,12 +53,12 @@ def cloud(
     top = _on_top(draws, trees, consensus)
     labels = trees[0].labels
     kinds = class_of_leaves(classes, labels)
-    order = common_order(majority_of(trees) if top is None else top, mean_lca_sizes(trees))
+    order = common_order(majority_of(trees) if top is None else top, _mean_lca_sizes(trees))
     rows, by_height = rows_of(order), all(map(has_heights, trees))
     ax = own_axes(ax, 4.6 + width_of_names(labels), float(np.clip(0.26 * len(labels), 1.6, 12.0)) + 0.5)
     _draw_cloud(ax, trees, rows, by_height)
     if top is not None:
-        across = top.heights if by_height and has_heights(top) else _depth(top, trees, by_height)
+        across = top.heights if by_height and has_heights(top) else _heights_on_top(top, trees, by_height)
         place = np.column_stack([across, mean_rows(top, rows)])
         _draw_top(ax, top, place)
     _finish(ax, len(labels), by_height)
@@ -68,13 +68,7 @@ def cloud(
     return ax
 
 
-def lca_sizes(posterior: Any) -> Floats:
-    """(n, n): the expected size of the smallest cluster with both leaves, of a posterior or of draws."""
-    exact = hasattr(posterior, "expected_lca_size")
-    return np.asarray(posterior.expected_lca_size() if exact else mean_lca_sizes(posterior))
-
-
-def mean_lca_sizes(trees: Sequence[Hierarchy]) -> Floats:
+def _mean_lca_sizes(trees: Sequence[Hierarchy]) -> Floats:
     """(n, n): the mean size of the smallest cluster with both leaves, over these hierarchies on the same labels."""
     return np.asarray(sum(tree.lca_size() for tree in trees) / len(trees))
 
@@ -110,15 +104,15 @@ def _on_top(draws: Any, trees: Sequence[Hierarchy], consensus: Hierarchy | bool)
     return with_shown_support(consensus, asked).aligned_to(trees[0].labels)
 
 
-def _depth(top: Hierarchy, trees: Sequence[Hierarchy], by_height: bool) -> Floats:
+def _heights_on_top(top: Hierarchy, trees: Sequence[Hierarchy], by_height: bool) -> Floats:
     # Among draws with heights a consensus without any gets the mean height of the lowest clusters that hold its own.
     if not by_height:
-        return depths(top)
+        return relative_heights(top)
     found = np.zeros(top.n_nodes)
     for tree in trees:
         lowest = np.concatenate([tree.heights[: top.n_leaves], np.full(top.n_nodes - top.n_leaves, -np.inf)])
         for node in range(top.n_leaves, top.n_nodes):
-            leaves = top.leaf_order[top.intervals[node, 0] : top.intervals[node, 1]]
+            leaves = top.leaves_below(node)
             lowest[node] = tree.heights[tree.lca(leaves[:1].repeat(len(leaves) - 1), leaves[1:])].max()
         found += lowest / len(trees)
     return found
@@ -128,7 +122,9 @@ def _draw_cloud(ax: Axes, trees: Sequence[Hierarchy], rows: Floats, by_height: b
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    lines = [curves(tree, tree.heights if by_height else depths(tree), mean_rows(tree, rows)) for tree in trees]
+    lines = [
+        curves(tree, tree.heights if by_height else relative_heights(tree), mean_rows(tree, rows)) for tree in trees
+    ]
     flat = np.concatenate(lines).reshape(-1, 26)
     unique, counts = np.unique(flat.round(9), axis=0, return_counts=True)
     order = np.argsort(counts, kind="stable")

@@ -13,7 +13,7 @@ from palmette.drawing.classes import class_of_leaves
 from palmette.evaluate import BootstrapRow
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import frame, own_axes, width_of_names
-from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
+from palmette.plot._branches import check_side, draw_branches, line_width, with_shown_support, write_support
 from palmette.plot._leaves import label_rows, leaf_order
 from palmette.plot._places import brackets, has_heights, middle_rows, rows_of
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["dendrogram"]
-
-_SIDES = ("left", "right", "top", "bottom")
 
 
 def dendrogram(
@@ -53,8 +51,7 @@ def dendrogram(
     >>> [label.get_text() for label in ax.get_yticklabels()], [text.get_text() for text in ax.texts]
     (['a', 'b', 'c'], ['0.90'])
     """
-    if orientation not in _SIDES:
-        raise ValueError(f"orientation is {orientation!r}; expected the side of the root: {', '.join(_SIDES)}")
+    check_side(orientation)
     tree = with_shown_support(hierarchy, support)
     kinds = class_of_leaves(classes, tree.labels)
     leaves = tree.leaf_order.tolist() if order is None else leaf_order(order, tree.labels)

@@ -14,11 +14,11 @@ from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
 from palmette.plot._axes import PLAIN, fix, new_figure, settle, shown_names, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
+from palmette.plot._cells import draw_cells, write_numbers
 from palmette.plot._leaves import label_rows, row_points
 from palmette.plot._places import brackets, common_order, has_heights, middle_rows, rows_of
 from palmette.plot._tables import Columns, read_columns
-from palmette.plot.cloud import lca_sizes
-from palmette.plot.heatmaps import draw_cells, write_numbers
+from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def heatmap_with_dendrogram(
     table = None if matrix is None else read_columns(matrix, columns, labels)
     pairs: Floats | None = None
     if table is None or (partitions and hierarchy is None):
-        pairs = np.array(posterior.coclustering() if partitions else lca_sizes(posterior), dtype=np.float64)
+        pairs = values_of(posterior.coclustering() if partitions else posterior.expected_lca_size())
     best = _beside(posterior, pairs, partitions) if hierarchy is None else with_shown_support(hierarchy)
     best = best if best.labels == labels else best.aligned_to(labels)
     if table is not None:

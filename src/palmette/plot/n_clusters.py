@@ -8,7 +8,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.plot._axes import BLUE, INK, frame, own_axes
-from palmette.plot._chains import values_of
+from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

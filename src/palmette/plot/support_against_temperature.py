@@ -10,7 +10,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.clusters import Cluster
 from palmette.plot._axes import INK, PLAIN, cluster_name, frame, own_axes, settle
-from palmette.plot._classes import COLOURS
+from palmette.plot._classes import LINE_COLOURS
 from palmette.temperature import SupportCurve, support_curve
 from palmette.trellis import SomeTrellis
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["support_against_temperature"]
 
-_LINE_COLOURS = COLOURS[:6]  # yellow lines are not seen on white
 _DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 _SIZE = 8.0
 
@@ -55,7 +54,7 @@ def support_against_temperature(
     chosen = _chosen(found, most)
     ends = []
     for at, column in enumerate(chosen):
-        style = {"color": _LINE_COLOURS[at % len(_LINE_COLOURS)], "linestyle": _DASHES[at // len(_LINE_COLOURS) % 4]}
+        style = {"color": LINE_COLOURS[at % len(LINE_COLOURS)], "linestyle": _DASHES[at // len(LINE_COLOURS) % 4]}
         style["linewidth"] = 1.9 if found.in_best[column] else 1.0
         ax.plot(found.betas, found.probabilities[:, column], **style)
         ends.append((float(found.probabilities[-1, column]), cluster_name(found.clusters[column]), style))

@@ -8,15 +8,12 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
 from palmette.array_types import Floats
-from palmette.checks import check_choice
-from palmette.plot._branches import SUPPORT, Pen, with_shown_support
+from palmette.plot._branches import SUPPORT, Pen, check_side, support_text, with_shown_support
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["support_on"]
-
-_SIDES = ("left", "right", "top", "bottom")
 
 
 def support_on(
@@ -42,7 +39,7 @@ def support_on(
     >>> [text.get_text() for text in support_on(ax, h).texts]
     ['0.90']
     """
-    check_choice("orientation", orientation, _SIDES)
+    check_side(orientation)
     tree = with_shown_support(hierarchy)
     if tree.support is None:
         raise ValueError("the hierarchy has no support to write; take posterior.support(hierarchy), or the posterior")
@@ -55,7 +52,7 @@ def support_on(
     pen = Pen(ax, np.column_stack([np.append(np.zeros(n), rows[:, 2]), along]), orientation, fontsize)
     for row in sorted(range(n - 2), key=lambda row: -rows[row, 3]):  # the last is the root
         if support[row] >= least:
-            pen.write(n + row, f"{support[row]:.2f}" if np.nanmax(support) <= 1.0 else f"{support[row]:.3g}", SUPPORT)
+            pen.write(n + row, support_text(support, row), SUPPORT)
     return ax
 
 

@@ -57,6 +57,10 @@ class DrawSequence(Sequence[Clustering]):
         order = np.lexsort((-self.log_probs[where], -counts))
         return [(self._make(rows[i]), int(counts[i])) for i in order]
 
+    def shares(self) -> list[tuple[Clustering, float]]:
+        """The different ones among the draws, each with its share of them, in the order of `counts`."""
+        return [(found, count / len(self)) for found, count in self.counts()]
+
     def map(self) -> Clustering:
         """The most probable one among the draws."""
         self._require_some()

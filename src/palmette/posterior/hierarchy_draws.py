@@ -81,6 +81,11 @@ class Draws(DrawSequence[Hierarchy]):
         """The hierarchy of the clusters in more than this share of the draws."""
         return consensus(*self._shares(), self.labels, threshold)
 
+    def expected_lca_size(self) -> Floats:
+        """(n, n): the mean size of the smallest cluster that holds both i and j; 1 on the diagonal."""
+        self._require_some()
+        return np.asarray(sum(count * found.lca_size() for found, count in self.counts()) / len(self))
+
     def _share_by_mask(self) -> dict[int, float]:
         masks, shares = self._shares()
         return dict.fromkeys((1 << leaf for leaf in range(self.n_leaves)), 1.0) | dict(

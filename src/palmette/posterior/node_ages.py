@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Numbers
 from palmette.checks import check_number
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.arrays import cluster_bits, heights_from_lengths
 from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import align_labels
 from palmette.posterior.conditional_clusters import sample_weights
@@ -94,10 +94,7 @@ def _ages(tree: Hierarchy, number: int) -> Floats:
     lengths = tree.branch_lengths
     if lengths is None or np.isnan(lengths[:-1]).any():
         raise ValueError(f"tree {number + 1} has a branch without length; ages need all of them")
-    depth = np.zeros(tree.n_nodes)
-    for node in range(tree.n_nodes - 2, -1, -1):
-        depth[node] = depth[tree.parents[node]] + lengths[node]
-    return np.asarray(depth[: tree.n_leaves].max() - depth)
+    return heights_from_lengths(tree.parents, lengths, tree.n_leaves)
 
 
 def _figures(values: Floats, weights: Floats, level: float) -> tuple[float, float, float, float]:

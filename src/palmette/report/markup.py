@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from palmette.drawing.places import shown_name, xml_text
+from palmette.drawing.text import shown_name, xml_text
 
 __all__ = ["Html", "cluster_name", "element", "joined", "name", "shown_label", "text_width"]
 

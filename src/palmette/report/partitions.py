@@ -80,7 +80,7 @@ def partition_picture(
         body.append(element("p", words, class_="aside"))
     else:
         sizes = [len(group) for group in groups]
-        picture = heat_map(together, best.labels, _order(best), sizes, classes)
+        picture = heat_map(together, best.labels, best.leaf_order.tolist(), sizes, classes)
         body += [element("h3", "Who is together with whom"), element("div", picture, class_="canvas")]
         words = (
             "The stronger the colour, the more probable that two leaves are together; frames are the clusters above. "
@@ -96,7 +96,7 @@ def map_data(best: Partition, together: Floats | None, errors: Floats | None = N
     """What the script knows of the map of pairs: the order of leaves, every pair's probability and its error."""
     if together is None:
         return {}
-    data: dict[str, Any] = {"order": _order(best), "together": _upper(together)}
+    data: dict[str, Any] = {"order": best.leaf_order.tolist(), "together": _upper(together)}
     return data if errors is None else {**data, "together_errors": _upper(errors)}
 
 
@@ -129,11 +129,6 @@ def _cards(groups: list[Leaves], listing: Listing, labels: tuple[str, ...]) -> H
     if len(groups) > _MOST_CARDS:
         items.append(element("li", f"and {len(groups) - _MOST_CARDS:,} more", class_="aside"))
     return element("ul", joined(items), class_="chips", aria_label="Clusters of the most probable partition")
-
-
-def _order(best: Partition) -> list[int]:
-    # Leaves as the map shows them: by clusters, large ones first.
-    return [leaf for group in best.clusters_by_size() for leaf in sorted(group)]
 
 
 def _numbers(posterior: Partitions) -> Html:

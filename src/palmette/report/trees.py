@@ -39,8 +39,7 @@ class _Layout:
     stem: float  # length of the root's
 
     def leaves(self, node: int) -> Leaves:
-        start, stop = self.hierarchy.intervals[node].tolist()
-        return frozenset(self.hierarchy.leaf_order[start:stop].tolist())
+        return frozenset(self.hierarchy.leaves_below(node).tolist())
 
     def branch(self, node: int) -> str:
         parent = self.hierarchy.parents[node]
@@ -141,11 +140,10 @@ def _support(probability: float) -> str:
 
 
 def _spoken(layout: _Layout, node: int, probability: float) -> str:
-    start, stop = layout.hierarchy.intervals[node].tolist()
-    leaves = layout.hierarchy.leaf_order[start : min(stop, start + _SPOKEN)].tolist()
-    names = ", ".join(shown_label(layout.hierarchy.labels[leaf], _LONGEST) for leaf in leaves)
-    more = f" and {stop - start - _SPOKEN} more" if stop - start > _SPOKEN else ""
-    return f"Cluster of {stop - start} leaves, probability {percent(probability)}: {names}{more}"
+    leaves = layout.hierarchy.leaves_below(node).tolist()
+    names = ", ".join(shown_label(layout.hierarchy.labels[leaf], _LONGEST) for leaf in leaves[:_SPOKEN])
+    more = f" and {len(leaves) - _SPOKEN} more" if len(leaves) > _SPOKEN else ""
+    return f"Cluster of {len(leaves)} leaves, probability {percent(probability)}: {names}{more}"
 
 
 def small_tree(hierarchy: Hierarchy, known: Container[Leaves], caption: str) -> Html:

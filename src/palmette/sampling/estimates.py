@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from palmette.array_types import Floats
 
-__all__ = ["ClusterDiagnosticsRow", "Estimates", "SampledClusterRow", "SampledSplitRow"]
+__all__ = ["ClusterDiagnosticsRow", "Estimates", "SampledClusterRow", "SampledSplitRow", "values_of"]
 
 
 class Estimates(NamedTuple):
@@ -14,6 +17,11 @@ class Estimates(NamedTuple):
 
     values: Floats
     standard_errors: Floats
+
+
+def values_of(found: npt.ArrayLike | Estimates) -> Floats:
+    """The numbers alone, of an exact answer or of one that has errors."""
+    return np.asarray(found.values if isinstance(found, Estimates) else found, dtype=np.float64)
 
 
 class SampledClusterRow(NamedTuple):

@@ -18,7 +18,7 @@ def mean_across(hierarchy: Hierarchy, dissimilarity: Floats) -> Floats:
     >>> mean_across(Hierarchy.from_nested(((0, 1), 2)), d)
     array([1., 4.])
     """
-    below = [hierarchy.leaf_order[start:stop] for start, stop in hierarchy.intervals]
+    below = [hierarchy.leaves_below(node) for node in range(hierarchy.n_nodes)]
     return np.array([dissimilarity[np.ix_(below[left], below[right])].mean() for left, right in hierarchy.children])
 
 

@@ -10,7 +10,8 @@ from palmette.hierarchy import Hierarchy
 from palmette.models import Contrasts, Correlation, Dasgupta, HierarchyModel, SumOfSquares
 from palmette.partition import Partition
 from palmette.posterior import HierarchyPosterior
-from palmette.sampling import Estimates, SampledPosterior
+from palmette.sampling import SampledPosterior
+from palmette.sampling.estimates import values_of
 from palmette.similarity import to_distances
 from palmette.sklearn._base import HierarchyClusterer
 from palmette.sklearn._heights import mean_across, scatter, ward_heights
@@ -149,5 +150,4 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         return self._expected_sizes() - 1.0
 
     def _expected_sizes(self) -> Floats:
-        found = self.posterior_.expected_lca_size()
-        return found.values if isinstance(found, Estimates) else found
+        return values_of(self.posterior_.expected_lca_size())

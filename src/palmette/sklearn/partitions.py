@@ -11,7 +11,8 @@ from palmette.likelihoods import NormalGamma
 from palmette.models import CorrelationClusters, DirichletProcess, PartitionModel
 from palmette.partition import Partition
 from palmette.posterior import PartitionPosterior
-from palmette.sampling import Estimates, SampledPartitions
+from palmette.sampling import SampledPartitions
+from palmette.sampling.estimates import values_of
 from palmette.sklearn._base import moments
 from palmette.sklearn._models import ModelClusterer
 
@@ -134,8 +135,7 @@ class PartitionTrellisClustering(ModelClusterer):
         return (float(sparse.log_evidence) - math.log(share)) / fitted.n_leaves
 
     def _distances(self) -> Floats:
-        found = self.posterior_.coclustering()
-        return 1.0 - (found.values if isinstance(found, Estimates) else found)
+        return 1.0 - values_of(self.posterior_.coclustering())
 
 
 def _default_likelihood(points: Floats) -> NormalGamma:

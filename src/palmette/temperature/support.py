@@ -66,8 +66,7 @@ def support_curve(
 def _best_clusters(scan: Scan) -> list[Members]:
     best = scan.best
     singles = (1, best.n_leaves) if scan.things == "hierarchies" else ()
-    clusters = [cluster for cluster in best.clusters() if len(cluster) not in singles]
-    return [tuple(best.labels[leaf] for leaf in sorted(cluster)) for cluster in clusters]
+    return [cluster for cluster in best.named_clusters() if len(cluster) not in singles]
 
 
 def _rivals(scan: Scan, betas: Floats, best: list[Members], most: int) -> list[Members]:

@@ -96,9 +96,8 @@ class _TreeAnswers(HierarchyAnswers):
             return super()._own_numbers()
         columns = ("median", "mean", "low", "high")
         rows = [
-            {"members": [self.ages.hierarchy.labels[leaf] for leaf in sorted(cluster)]}
-            | {name: float(getattr(self.ages, name)[node]) for name in columns}
-            for node, cluster in enumerate(self.ages.hierarchy.clusters())
+            {"members": list(cluster)} | {name: float(getattr(self.ages, name)[node]) for name in columns}
+            for node, cluster in enumerate(self.ages.hierarchy.named_clusters())
             if len(cluster) > 1
         ]
         return {**super()._own_numbers(), "ages": rows}
@@ -110,11 +109,8 @@ class _TreeAnswers(HierarchyAnswers):
     def _say_clusters(self, title: str) -> None:
         super()._say_clusters(title)
         if self.ages is not None:
-            rows = [
-                (node, [self.ages.hierarchy.labels[leaf] for leaf in sorted(cluster)])
-                for node, cluster in enumerate(self.ages.hierarchy.clusters())
-                if len(cluster) > 1
-            ]
+            clusters = enumerate(self.ages.hierarchy.named_clusters())
+            rows = [(node, list(cluster)) for node, cluster in clusters if len(cluster) > 1]
             summary.say_ages("Ages of the clusters above: median, and 95 % of the trees that have it", rows, self.ages)
 
 

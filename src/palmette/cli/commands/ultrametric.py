@@ -109,9 +109,9 @@ def _write(files: Files, hierarchy: pal.Hierarchy, flat: pal.Partition | None, p
 
 
 def _clusters(hierarchy: pal.Hierarchy) -> Iterator[tuple[tuple[str, ...], int, float]]:
-    for cluster, height in zip(hierarchy.clusters(), hierarchy.heights.tolist(), strict=True):
+    for cluster, height in zip(hierarchy.named_clusters(), hierarchy.heights.tolist(), strict=True):
         if len(cluster) > 1:
-            yield tuple(hierarchy.labels[leaf] for leaf in sorted(cluster)), len(cluster), height
+            yield cluster, len(cluster), height
 
 
 def _result(file: str, problem: Problem, fitted: Any, flat: pal.Partition | None, loss: str) -> dict[str, Any]:

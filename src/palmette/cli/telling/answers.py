@@ -64,9 +64,8 @@ class Answers(ABC):
         if self.resample is None:
             return None
         best = self.best[0][0]
-        inner = [cluster for cluster in best.clusters() if 1 < len(cluster) < best.n_leaves]
-        named = [[best.labels[leaf] for leaf in sorted(cluster)] for cluster in inner]
-        return self.resample([*(row.members for row in self.clusters), *named])
+        inner = [cluster for cluster in best.named_clusters() if 1 < len(cluster) < best.n_leaves]
+        return self.resample([*(row.members for row in self.clusters), *inner])
 
     def draws(self, default: int = 0) -> Any:
         """As many as were asked for."""

@@ -75,8 +75,7 @@ def _folded(hierarchy: Hierarchy, max_rows: int, max_depth: int) -> set[int]:
 def _name(hierarchy: Hierarchy, node: int, classes: Sequence[str] | None) -> str:
     if node < hierarchy.n_leaves:
         return one_line(hierarchy.labels[node]) + (f"  [{one_line(classes[node])}]" if classes else "")
-    start, stop = (int(i) for i in hierarchy.intervals[node])
-    members = [hierarchy.labels[leaf] for leaf in hierarchy.leaf_order[start:stop]]
+    members = [hierarchy.labels[leaf] for leaf in hierarchy.leaves_below(node)]
     return cluster_text(members, 40) + f" ({len(members)} leaves)"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
+from palmette.hierarchy.arrays import depths
 from palmette.models import Correlation, CorrelationClusters, Dasgupta
 from palmette.partition import Partition
 from palmette.posterior.hierarchies import HierarchyPosterior
@@ -51,17 +52,14 @@ def _hollow(t: Floats) -> Floats:
     return np.where(np.eye(t.shape[-1], dtype=np.bool_), 0.0, t)
 
 
-def _depths_where_repelled(depths: Floats, w: Floats) -> Floats:
+def _depths_where_repelled(counts: Floats, w: Floats) -> Floats:
     # At 0 there is a kink: 0 lies between the two slopes.
-    return np.where(w < 0.0, depths, np.where(w > 0.0, -1.0, 0.0))
+    return np.where(w < 0.0, counts, np.where(w > 0.0, -1.0, 0.0))
 
 
 def _lca_depths(hierarchy: Hierarchy) -> Floats:
-    depths = np.zeros(hierarchy.n_nodes)
-    for node in range(hierarchy.n_nodes - 2, -1, -1):
-        depths[node] = depths[hierarchy.parents[node]] + 1.0
     leaves = np.arange(hierarchy.n_leaves)
-    return np.asarray(depths[hierarchy.lca(leaves[:, None], leaves)])
+    return np.asarray(depths(hierarchy.parents, np.ones(hierarchy.n_nodes))[hierarchy.lca(leaves[:, None], leaves)])
 
 
 LINEAR_MODELS: dict[str, LinearModel] = {

@@ -1,13 +1,16 @@
-"""Links from the ways in which trees arrive (merges, parents, nested tuples), and nested tuples from links."""
+"""Links, families and parents from the ways in which trees arrive: merges, parents, nested tuples, clusters, splits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from palmette.array_types import Ints
 from palmette.hierarchy.arrays import smallest_below
+from palmette.labels import describe_cluster, read_clusters
 from palmette.links import Links, order_children
+
+Members = Iterable[int | str]
 
 
 def links_from_merges(merges: Ints) -> Links:
@@ -132,14 +135,56 @@ def families_from_nested(nested: Any) -> tuple[list[list[int]], list[Any]]:
             families.append(family)
 
 
-def nested_from_links(links: Links, leaves: Sequence[Any]) -> Any:
-    """The nested tuples whose leaves are `leaves`; a single leaf stands alone.
+def parents_from_clusters(clusters: Iterable[frozenset[int]], labels: tuple[str, ...]) -> Ints:
+    """Parents of the smallest hierarchy that has all `clusters`; singletons and the root may be left out.
 
-    >>> nested_from_links(links_from_merges(np.array([[0, 1], [3, 2]])), "abc")
-    (('a', 'b'), 'c')
+    Time is the total size of the clusters: they are laid down from the largest to the smallest, and each
+    must fall inside one cluster that is already there.
+
+    >>> parents_from_clusters([frozenset({0, 1})], ("a", "b", "c", "d"))
+    array([ 4,  4,  5,  5,  5, -1])
     """
-    offsets, nodes = links.child_offsets.tolist(), links.child_nodes.tolist()
-    made = list(leaves)
-    for node in range(len(leaves), len(links.parents)):
-        made.append(tuple(made[child] for child in nodes[offsets[node] : offsets[node + 1]]))
-    return made[-1]
+    n = len(labels)
+    inner = {cluster for cluster in clusters if len(cluster) > 1} | ({frozenset(range(n))} if n > 1 else set())
+    rising = sorted(inner, key=lambda cluster: (len(cluster), min(cluster)))
+    parents = np.full(n + len(rising), -1, dtype=np.int64)
+    for node in range(len(parents) - 1, n - 1, -1):
+        members = np.fromiter(rising[node - n], dtype=np.int64)
+        homes = np.unique(parents[members])
+        if len(homes) > 1:
+            one, other = (describe_cluster(rising[at - n], labels) for at in (node, homes[0]))
+            raise ValueError(
+                f"clusters {one} and {other} cross; in a hierarchy any two clusters are nested or disjoint"
+            )
+        parents[node] = homes[0]
+        parents[members] = node
+    return parents
+
+
+def parents_from_splits(
+    splits: Iterable[tuple[Iterable[int | str], Iterable[int | str]]], labels: Iterable[str] | None
+) -> tuple[Ints, tuple[str, ...]]:
+    """Parents of the binary hierarchy with exactly these splits, and the labels of its leaves.
+
+    >>> parents_from_splits([({0, 1}, {2}), ({0}, {1})], None)[0]
+    array([ 3,  3,  4,  4, -1])
+    """
+    pairs = [tuple(split) for split in splits]
+    for number, pair in enumerate(pairs):
+        if len(pair) != 2:
+            raise ValueError(f"split {number} has {len(pair)} sides; a split is a pair of clusters")
+    sides, names = read_clusters([side for pair in pairs for side in pair], labels)
+    joined: set[frozenset[int]] = set()
+    for left, right in zip(sides[::2], sides[1::2], strict=True):
+        if left & right:
+            raise ValueError(
+                f"the sides of a split must not overlap, but {describe_cluster(left & right, names)} "
+                f"is on both sides of split {len(joined)}"
+            )
+        if left | right in joined:
+            raise ValueError(f"cluster {describe_cluster(left | right, names)} is split twice; give one split each")
+        joined.add(left | right)
+    for cluster in [*sides, frozenset(range(len(names)))]:
+        if len(cluster) > 1 and cluster not in joined:
+            raise ValueError(f"no split is given for cluster {describe_cluster(cluster, names)}; give one each")
+    return parents_from_clusters([*sides, *joined], names), names

@@ -1,21 +1,42 @@
-"""The commands of a Nexus text, one by one: where the trees are, and how their leaves are named; see `nexus`."""
+"""The commands of a Nexus text, one by one: where the trees of its TREES blocks are, and how their leaves are named.
 
-import math
+What is read:
+
+- TAXLABELS of TAXA blocks, TRANSLATE and TREE or UTREE of TREES blocks, in any number and in any case. Other commands
+  and other blocks are skipped.
+- *Leaves* are written as tokens of TRANSLATE or as labels; without TRANSLATE, as labels or numbers of TAXLABELS;
+  without either, any token is a label. Capital and small letters differ.
+- *Underscores* stay underscores, as in `palmette.formats.newick`. Only where TAXLABELS or TRANSLATE know
+  ``'Homo sapiens'`` and no ``Homo_sapiens``, or the other way round, one stands for the other, as the standard has it.
+- *Comments* in ``[]``, nested or not, may stand wherever white space may. ``[&W 1/3]`` before a tree is its weight;
+  ``[&R]`` and ``[&U]``, or UTREE, say whether its root is meant. The annotations of BEAST and MrBayes, such as
+  ``[&rate=0.1]``, are skipped.
+- *Inner nodes* that are called by a number have it as support, also if it was meant as the number of the node.
+- END may be missing: a file that a program is still writing can be read, if its last tree is complete.
+"""
+
 import re
 import reprlib
 
 from palmette.formats.newick import parse_newick
-from palmette.formats.tokens import NewickError, Token, after_blanks, quoted_at, read_number, split_tokens, unexpected
+from palmette.formats.tokens import (
+    NewickError,
+    Token,
+    after_blanks,
+    quoted_at,
+    split_tokens,
+    tree_rooted,
+    tree_weight,
+    unexpected,
+)
 from palmette.formats.tree_reader import Naming, Statements, newick_fault, split_statements
 from palmette.formats.tree_text import TreeText
 from palmette.labels import leaf_index
 
-__all__ = ["nexus_statements", "tree_rooted", "tree_weight"]
+__all__ = ["nexus_statements"]
 
 _WORD = re.compile(r"#?[^\W\d_]*")
 _NAME = re.compile(r"[^\s()\[\]:;,'=]+")
-_WEIGHT = re.compile(r"\[\s*&w\s([^\[\]]*)\]", re.IGNORECASE)
-_ROOTED = re.compile(r"\[\s*&([ru])\s*\]", re.IGNORECASE)
 
 
 def nexus_statements(text: TreeText) -> Statements:
@@ -30,34 +51,6 @@ def nexus_statements(text: TreeText) -> Statements:
     except ValueError as found:  # to be raised after what may be wrong with the trees before it
         problem = found
     return commands.found._replace(problem=problem)
-
-
-def tree_weight(statement: str, start: int, stop: int) -> float:
-    """The weight that a comment within these characters gives, or 1.
-
-    >>> tree_weight("[&R] [&W 1/4] (a,b);", 0, 14)
-    0.25
-    """
-    found = _WEIGHT.search(statement, start, stop)
-    if found is None:
-        return 1.0
-    above, slash, below = found[1].partition("/")
-    one, other = read_number(above.strip()), read_number(below.strip()) if slash else 1.0
-    weight = one / other if one is not None and other else -1.0
-    if not 0 <= weight < math.inf:
-        problem = f"{reprlib.repr(found[0])} is no weight; expected a number of at least 0, such as 1/3 or 0.25"
-        raise NewickError(problem, found.start())
-    return weight
-
-
-def tree_rooted(statement: str, start: int, stop: int) -> int:
-    """Whether a comment within these characters calls the tree rooted: 1 for [&R], 0 for [&U], −1 for none.
-
-    >>> tree_rooted("[&U] (a,b);", 0, 5)
-    0
-    """
-    found = _ROOTED.search(statement, start, stop)
-    return -1 if found is None else int(found[1].upper() == "R")
 
 
 class _Commands:

@@ -1,0 +1,24 @@
+"""Many trees in a few flat arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette.array_types import Floats, Indices, Ints
+
+__all__ = ["TreeArrays"]
+
+
+class TreeArrays(NamedTuple):
+    """Trees over the same leaves; `palmette.hierarchy.TreeSet`, which is made of these, says what each of them is."""
+
+    labels: tuple[str, ...]
+    offsets: Ints
+    parents: Indices
+    leaf_orders: Indices
+    branch_lengths: Floats | None
+    support: Floats | None
+    weights: Floats
+    names: tuple[str, ...] | None
+    rooted: npt.NDArray[np.int8]
