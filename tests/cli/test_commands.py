@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import palmette as pal
-from palmette.defaults import Defaults
+from palmette.cli.commands.ultrametric import LOSSES
+from palmette.defaults import DEFAULTS, Defaults
 
 LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
 WORLDS = ("worlds.csv", "--class", "kind")
@@ -315,8 +316,20 @@ def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, fo
     assert found["loss"] == pytest.approx(fitted.best_loss)
     assert pal.Hierarchy.from_newick(found["best"][0]["newick"]) == fitted.hierarchy
     assert found["partition"]["membership"] == fitted.hierarchy.cut(4).membership.tolist()
-    words = ("ultrametric", *WORLDS, "--loss", "dasgupta", "--table", "u.csv")
-    assert len(as_json(*words)["clusters"]) == len(rows_of(folder / "u.csv")) == 11
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_is_that_of_the_clusterer_of_the_same_name(as_json, folder, loss):
+    found = as_json("ultrametric", *WORLDS, "--loss", loss, "--table", "u.csv")
+    names = pal.datasets.load_worlds().variables
+    rows = pal.similarity.standardised([[float(row[v]) for v in names] for row in rows_of(folder / "worlds.csv")])
+    how = {"start": ("weights", "average"), "tol": DEFAULTS.tolerance}
+    assert found["loss"] == pytest.approx(pal.sklearn.UltrametricClustering(loss=loss, **how).fit(rows).loss_)
+    assert len(found["clusters"]) == len(rows_of(folder / "u.csv")) == 11
+
+
+def test_losses_are_those_that_have_a_name():
+    assert list(LOSSES) == list(pal.ultrametric.losses.NAMED)
 
 
 def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):

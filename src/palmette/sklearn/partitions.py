@@ -17,8 +17,6 @@ from palmette.sklearn._models import ModelClusterer
 
 __all__ = ["PartitionTrellisClustering"]
 
-_WITHIN = 0.1  # of the variance of a column: what the default prior expects within a cluster
-
 
 class PartitionTrellisClustering(ModelClusterer):
     """The most probable partition, into as many clusters as the data ask for or into `n_clusters`, and the posterior.
@@ -141,4 +139,6 @@ class PartitionTrellisClustering(ModelClusterer):
 def _default_likelihood(points: Floats) -> NormalGamma:
     means, variances = moments(points)
     variances = np.where(variances > 0.0, variances, 1.0)
-    return NormalGamma(mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(_WITHIN * variances).tolist())
+    return NormalGamma(
+        mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(DEFAULTS.fitted_within * variances).tolist()
+    )

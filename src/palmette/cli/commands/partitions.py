@@ -13,6 +13,7 @@ from palmette.cli.telling.exactness import infer_partitions
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledPartitionAnswers
 from palmette.cli.telling.summary import in_numbers
+from palmette.defaults import DEFAULTS
 
 __all__ = ["partitions"]
 
@@ -32,7 +33,7 @@ __all__ = ["partitions"]
     click.option(
         "--within",
         type=float,
-        default=0.25,
+        default=DEFAULTS.within,
         show_default=True,
         help="normal: variance within clusters that is expected.",
     ),
