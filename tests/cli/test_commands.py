@@ -560,3 +560,22 @@ def test_gaps_are_filled_and_rows_placed(run, as_json, folder):
     assert "'green' does not occur" in run(*words, "--place", "odd.csv")[2]
     (folder / "short.csv").write_text("name,x\ne,red\n", encoding="utf-8")
     assert "has no column 'y'" in run(*words, "--place", "short.csv")[2]
+
+
+def test_leaves_without_a_class_have_no_mark_and_are_not_counted(run, folder):
+    (folder / "some.csv").write_text("name,kind,x\na,u,1\nb,,2\nc,v,9\n", encoding="utf-8")
+    for command in ("hierarchies", "partitions"):
+        code, out, _ = run(command, "some.csv", "--class", "kind")
+        assert (code, "2 classes" in out, "[]" in out) == (0, True, False)
+
+
+def test_columns_of_one_name_and_labels_are_found_again(run, as_json, folder):
+    rows = "u,a,red,old\nu,b,red,\nv,c,blue,new\nv,d,blue,new\n"
+    (folder / "twice.csv").write_text("kind,name,x,x\n" + rows, encoding="utf-8")
+    (folder / "more.csv").write_text("kind,name,x,x\nu,e,red,old\nu,f,blue,new\n", encoding="utf-8")
+    words = ("coalescent", "twice.csv", "--class", "kind", "--label", "name", "--process", "sites", "--rate", 0.3)
+    files = ("--place", "more.csv", "--impute", "states.json")
+    placed = as_json(*words, "--particles", 400, *files)["placed"]
+    assert [row["label"] for row in placed] == ["e", "f"]
+    gap = json.loads((folder / "states.json").read_text(encoding="utf-8"))[0]
+    assert (gap["label"], gap["column"], gap["value"]) == ("b", "x", "old")

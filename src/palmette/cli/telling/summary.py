@@ -68,7 +68,7 @@ def _large(entropy: float) -> str:
     return f"e^{entropy:.1f}"
 
 
-def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] | None) -> None:
+def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str | None] | None) -> None:
     """A hierarchy with its support."""
     click.echo(f"\n{title}")
     # Rounded, so that 0.905 reads 0.91 also where a sum has missed it by a hair.
@@ -122,12 +122,12 @@ def _named(found: Any, cluster: Iterable[int], width: int = 50) -> str:
     return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], width)
 
 
-def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str] | None) -> None:
+def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str | None] | None) -> None:
     """The clusters of a partition, each with its probability."""
     click.echo(f"\n{title}")
     clusters = partition.clusters_by_size()
     for cluster in clusters[:40]:
-        kinds = sorted({classes[leaf] for leaf in cluster}) if classes else []
+        kinds = sorted({own for leaf in cluster if (own := classes[leaf])}) if classes else []
         probability = posterior.cluster_probability(cluster)
         error = _error(probability)
         named = _named(partition, cluster, _width() - 30 - len(error))
