@@ -28,7 +28,22 @@ def classes_in(root, folder):
     }
 
 
-MODELS = classes_in(PACKAGE, "models") | set(palmette.models.__all__)
+def with_subclasses(root, names):
+    """The same classes, and those that are made of them anywhere in a package."""
+    found, before = set(names), None
+    bases = {
+        node.name: {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None) for base in node.bases}
+        for _, source in modules(root)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    }
+    while found != before:
+        before = set(found)
+        found |= {name for name, made_of in bases.items() if made_of & found}
+    return found
+
+
+MODELS = with_subclasses(PACKAGE, classes_in(PACKAGE, "models") | set(palmette.models.__all__))
 PASSES = {name for name in classes_in(PACKAGE, "passes") if name.endswith("Passes")}
 
 
@@ -40,13 +55,23 @@ def aliases(source):
 
 
 def asked_classes(source, imported):
-    """The classes that a source asks for by isinstance: in tuples and unions too, and by names for these."""
+    """The classes that a source asks for by isinstance, is or in: in tuples and unions too, and by names for these."""
     known = {**imported, **dict(aliases(source))}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
-            for part in ast.walk(node.args[1]):
-                last = part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", None)
-                yield from known.get(last, [last])
+            parts = list(ast.walk(node.args[1]))
+        elif isinstance(node, ast.Compare):
+            parts = [part for side in (node.left, *node.comparators) for part in named(side)]
+        else:
+            continue
+        for part in parts:
+            last = part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", None)
+            yield from known.get(last, [last])
+
+
+def named(side):
+    """What a side of a comparison names, by itself or in a tuple; what is called or asked of it is something else."""
+    return side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]
 
 
 def asked(root, kinds, is_asking):
@@ -117,6 +142,11 @@ def planted(folder, text, tmp_path):
         "def late():\n    return isinstance(model, (str, SplitModel))\n",
         "KINDS = (Contrasts,)\nisinstance(model, KINDS)\n",
         "issubclass(kind, Model)\n",
+        "maker is Dasgupta\n",
+        "type(model) is not pal.models.Contrasts\n",
+        "maker in (str, Dasgupta)\n",
+        "KINDS = (Contrasts,)\nmaker not in KINDS\n",
+        "isinstance(model, ConditionalClusters)\n",
     ],
 )
 def test_a_test_on_a_kind_of_model_is_noticed(line, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import math
 import re
@@ -100,6 +101,10 @@ def test_a_sample_of_trees_is_its_conditional_cluster_distribution(as_json, fold
     text = (folder / "posterior.nex").read_text(encoding="utf-8")
     again = as_json("trees", "-", "--burn-in", 50, stdin=text)
     assert {**again, "input": None} == {**found, "input": None}
+    packed = gzip.compress(text.encode())
+    (folder / "POSTERIOR.NEX.GZ").write_bytes(packed)
+    for file, stdin in (("POSTERIOR.NEX.GZ", None), ("-", packed)):
+        assert as_json("trees", file, "--burn-in", 50, stdin=stdin)["log_partition"] == again["log_partition"]
     closed = as_json("trees", "posterior.nex", "--burn-in", 50, "--closed")
     assert closed["count"] > found["count"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,9 @@ from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.tree_set import binary_trees
 from palmette.labels import describe_cluster
+from palmette.models.base import Clusterings
 from palmette.posterior import Draws
+from palmette.posterior.distribution import Kind
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.tables import Table
 from palmette.sampling.estimates import SampledClusterRow
@@ -43,6 +45,8 @@ class CoalescentDraws(Draws):
     """
 
     is_exact = False
+    clusterings: ClassVar[Clusterings] = "hierarchies"
+    kind: ClassVar[Kind] = "particles"
 
     def __init__(
         self,

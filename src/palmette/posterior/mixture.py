@@ -55,6 +55,8 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
     draws a bar on a terminal when all parts are asked and that takes a while.
     """
 
+    kind = "averages"
+
     _part: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]
 
     def __init__(

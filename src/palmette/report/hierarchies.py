@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from palmette.hierarchy import Hierarchy
-from palmette.posterior import ConditionalClusters
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.listing import Hierarchies, Listing, hierarchy_listing
@@ -103,8 +102,8 @@ def _note(n: int) -> Html:
 
 
 def _validity(posterior: Hierarchies) -> str:
-    if isinstance(posterior.model, ConditionalClusters):
-        pieces = "clusters" if posterior.model.trellis.is_closed else "splits"
+    if posterior.model.is_of_sample and posterior.trellis is not None:
+        pieces = "clusters" if posterior.trellis.is_closed else "splits"
         return (
             "These numbers come from a sample of trees, as a conditional cluster distribution: every hierarchy that "
             f"can be put together from {pieces} of the sample counts, {amount(posterior.count)} of them. "

@@ -33,8 +33,7 @@ _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 Rival = tuple[list[int], float]
 Hierarchies = HierarchyPosterior | HierarchyMixture  # those that are sums over a trellis
 Partitions = PartitionPosterior | PartitionMixture
-Splitting = Hierarchies | Partitions | SampledPosterior  # those that know the splits of a cluster
-AnyPosterior = Splitting | SampledPartitions | CoalescentDraws
+AnyPosterior = Hierarchies | Partitions | SampledPosterior | SampledPartitions | CoalescentDraws
 
 
 @dataclass
@@ -98,7 +97,7 @@ def hierarchy_listing(
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, inner, min_probability)
     everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
-    if not isinstance(posterior, CoalescentDraws):
+    if posterior.kind != "particles":
         _split([*everything, *rows], posterior)
     return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
 
@@ -112,7 +111,7 @@ def partition_listing(
     """
     table = posterior.cluster_probabilities(min(min_probability, 0.5))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
-    if isinstance(posterior, Partitions):
+    if posterior.kind != "chains":
         _split(rows, posterior)
     for cluster in rows:
         cluster.joins = _joins(cluster.leaves, rows)
@@ -150,7 +149,7 @@ def _strong(table: Table[Any]) -> tuple[int, int]:
     return certain, rows_above(table, 0.5) - certain
 
 
-def _split(clusters: Sequence[ListedCluster], posterior: Splitting) -> None:
+def _split(clusters: Sequence[ListedCluster], posterior: Any) -> None:
     # The best clustering's own first, then by probability, for as long as the walks are not too long.
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
@@ -160,7 +159,7 @@ def _split(clusters: Sequence[ListedCluster], posterior: Splitting) -> None:
             cluster.splits = _rival_splits(posterior, cluster.leaves)
 
 
-def _rival_splits(posterior: Splitting, leaves: Leaves) -> list[Rival]:
+def _rival_splits(posterior: Any, leaves: Leaves) -> list[Rival]:
     index = leaf_index(posterior.labels)
     found = posterior.split_probabilities(leaves, most=_MOST_RIVALS)
     return [

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
-from palmette.posterior.mixture import Mixture
 from palmette.report.belief import Belief, belief_in
 from palmette.report.listing import Hierarchies, Leaves, ListedCluster, Listing, Partitions
 from palmette.report.markup import Html, cluster_name, element, joined
@@ -52,10 +52,9 @@ def account_of(
     validity: str,
 ) -> Account:
     """The account of a posterior, of which these are the most probable hierarchies or partitions."""
-    of_hierarchies = isinstance(posterior, Hierarchies)
     return Account(
-        thing="hierarchy" if of_hierarchies else "partition",
-        things="hierarchies" if of_hierarchies else "partitions",
+        thing="hierarchy" if posterior.clusterings == "hierarchies" else "partition",
+        things=posterior.clusterings,
         labels=posterior.labels,
         count=posterior.count,
         is_full=posterior.is_exact,
@@ -67,10 +66,10 @@ def account_of(
     )
 
 
-def exactness(posterior: Hierarchies | Partitions, thing: str) -> str:
+def exactness(posterior: Any, thing: str) -> str:
     """What is said of numbers that are sums over everything, and averages over parameters if they are."""
     words = f"These numbers are exact: they are sums over every {thing} there is, with no sampling and no search."
-    if not isinstance(posterior, Mixture):
+    if posterior.kind != "averages":
         return words
     return f"{words} They are averaged over {len(posterior.parts)} posteriors, by weight, so that no model is chosen."
 

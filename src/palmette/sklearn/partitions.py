@@ -103,7 +103,8 @@ class PartitionTrellisClustering(ModelClusterer):
 
     @property
     def _is_mixture(self) -> bool:
-        return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
+        made = self._names.get(self.model) if isinstance(self.model, str) else self.model
+        return made is self._names["dirichlet-process"]
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         posterior: PartitionPosterior | SampledPartitions = self._posterior(points, n_clusters=k, rng=self._seed())
@@ -112,7 +113,7 @@ class PartitionTrellisClustering(ModelClusterer):
 
     def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
         options = super()._options(maker, points)
-        if maker is not DirichletProcess:
+        if not self._is_mixture:
             return options
         self.likelihood_ = _default_likelihood(points) if self.likelihood is None else self.likelihood
         return {"concentration": self.concentration, "likelihood": self.likelihood_, **options}

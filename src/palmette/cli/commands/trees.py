@@ -9,14 +9,14 @@ import click
 import numpy as np
 
 import palmette as pal
+from palmette.cli.notes import progress
 from palmette.cli.options import answer_options, draws_option, memory_option, output_options
 from palmette.cli.reading.cells import class_in
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.reading.tables import TextTable, read_table
-from palmette.cli.reading.unpacking import read_bytes
+from palmette.cli.reading.unpacking import read_bytes, unpacked
 from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.summary import perplexity
 
@@ -143,10 +143,9 @@ def _agreement(runs: list[pal.interop.TreeSet], sample: pal.interop.TreeSet) -> 
 
 
 def _read(file: str, raw: bytes) -> Any:
-    if file.lower().endswith(".gz"):
-        return pal.interop.read_trees(file)
-    stream = BytesIO(raw)
-    stream.name = "standard input" if file == "-" else file
+    name = "standard input" if file == "-" else file
+    stream = BytesIO(unpacked(raw, name))
+    stream.name = name
     return pal.interop.read_trees(stream)
 
 

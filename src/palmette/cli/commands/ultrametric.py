@@ -10,10 +10,10 @@ import click
 import numpy as np
 
 import palmette as pal
+from palmette.cli.notes import progress
 from palmette.cli.options import input_options, matrix_option, missing_option, output_options, standardise_option
 from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling import results, summary
-from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files
 from palmette.defaults import DEFAULTS
 
