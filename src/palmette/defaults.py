@@ -58,6 +58,10 @@ class Defaults:
     averaged_leaves: int = 16
     #: Leaves up to which a report draws support against β, which takes nine posteriors.
     pictured_leaves: int = 20
+    #: Leaves up to which a report computes how many clusters there are, on the full trellis; beyond, it counts draws.
+    counted_leaves: int = 20
+    #: The same on chosen clusters.
+    counted_chosen_leaves: int = 400
     #: Leaves up to which a bootstrap finds the MAP of each draw of columns: milliseconds.
     resampled_leaves: int = 12
     #: The same where the MAP was asked for: seconds for each of thousands of draws are hours.

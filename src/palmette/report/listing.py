@@ -10,6 +10,7 @@ from palmette.labels import leaf_index
 from palmette.passes.conditions import Leaves
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.posterior.tables import Table
+from palmette.report.levels import CERTAIN, PROBABLE
 from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = [
@@ -94,7 +95,7 @@ def hierarchy_listing(
     n = posterior.n_leaves
     inner = dict.fromkeys(others, False) | dict.fromkeys(best, True)
     inner.pop(frozenset(range(n)), None)
-    table = posterior.cluster_probabilities(min(min_probability, 0.5))
+    table = posterior.cluster_probabilities(min(min_probability, PROBABLE))
     rows, n_left_out = _rows(posterior, table, inner, min_probability)
     everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
     if posterior.kind != "particles":
@@ -109,7 +110,7 @@ def partition_listing(
 
     Chains over partitions know no splits; these stay None.
     """
-    table = posterior.cluster_probabilities(min(min_probability, 0.5))
+    table = posterior.cluster_probabilities(min(min_probability, PROBABLE))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
     if posterior.kind != "chains":
         _split(rows, posterior)
@@ -145,8 +146,8 @@ def _error(found: Any) -> float | None:
 
 
 def _strong(table: Table[Any]) -> tuple[int, int]:
-    certain = rows_above(table, 0.95)
-    return certain, rows_above(table, 0.5) - certain
+    certain = rows_above(table, CERTAIN)
+    return certain, rows_above(table, PROBABLE) - certain
 
 
 def _split(clusters: Sequence[ListedCluster], posterior: Any) -> None:
