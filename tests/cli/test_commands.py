@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import json
 import math
 import re
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import palmette as pal
-from palmette.cli.commands.ultrametric import LOSSES
 from palmette.defaults import DEFAULTS, Defaults
 
 LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
@@ -323,7 +324,7 @@ def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, fo
     assert found["partition"]["membership"] == fitted.hierarchy.cut(4).membership.tolist()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", pal.ultrametric.losses.NAMED)
 def test_a_loss_is_that_of_the_clusterer_of_the_same_name(as_json, folder, loss):
     found = as_json("ultrametric", *WORLDS, "--loss", loss, "--table", "u.csv")
     names = pal.datasets.load_worlds().variables
@@ -333,8 +334,18 @@ def test_a_loss_is_that_of_the_clusterer_of_the_same_name(as_json, folder, loss)
     assert len(found["clusters"]) == len(rows_of(folder / "u.csv")) == 11
 
 
-def test_losses_are_those_that_have_a_name():
-    assert list(LOSSES) == list(pal.ultrametric.losses.NAMED)
+@pytest.mark.parametrize(
+    ("command", "option", "choices"),
+    [
+        ("ultrametric", "loss", pal.ultrametric.losses.NAMED),
+        ("coalescent", "proposal", pal.coalescent.proposals.PROPOSALS),
+        ("hierarchies", "beyond", get_args(pal.search.posteriors.Beyond)),
+    ],
+)
+def test_choices_that_help_does_not_import_are_those_of_the_library(command, option, choices):
+    made = getattr(importlib.import_module(f"palmette.cli.commands.{command}"), command)
+    found = next(parameter for parameter in made.params if parameter.name == option)
+    assert set(found.type.choices) == set(choices)
 
 
 def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):

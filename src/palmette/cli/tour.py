@@ -140,10 +140,8 @@ def _show_partitions(data: datasets.SimilarityData) -> None:
     )
     print()
     for partition, log_prob in post.best(3):
-        _say(
-            f"  {percent(np.exp(log_prob))}  {' '.join(cluster_text(cluster) for cluster in partition.named_clusters())}",
-            hanging=11,
-        )
+        clusters = " ".join(map(cluster_text, partition.named_clusters()))
+        _say(f"  {percent(np.exp(log_prob))}  {clusters}", hanging=11)
     print("\nHow many clusters?\n")
     for k, p in enumerate(post.n_clusters_probabilities()):
         if p >= 0.01:

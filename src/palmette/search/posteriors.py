@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack, cast, overload
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args, overload
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def posterior(
     (True, False)
     """
     require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
-    check_choice("beyond", beyond, ("sampled", "sparse"))
+    check_choice("beyond", beyond, get_args(Beyond))
     if n_clusters is not None and model.clusterings != "partitions":
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})

@@ -1,6 +1,6 @@
 """From parameters and rows to a model of palmette: what the two clusterers with a trellis share."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from sklearn.utils import check_array
@@ -12,6 +12,7 @@ from palmette.defaults import DEFAULTS
 from palmette.models import Model
 from palmette.models.base import is_model
 from palmette.sampling.starts import fewer_sweeps
+from palmette.search.posteriors import Beyond
 from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
 from palmette.sklearn._similarity import bandwidth_of, gamma_of, similarity_of
@@ -86,7 +87,7 @@ class ModelClusterer(Clusterer):
 
     def _beyond(self) -> Any:
         # A temperature for a perplexity takes chains longer than a fit should.
-        check_choice("beyond", self.beyond, ("sampled", "sparse"))
+        check_choice("beyond", self.beyond, get_args(Beyond))
         return "sparse" if self.perplexity is not None else self.beyond
 
     def _likeness(self, model: Any, points: Floats) -> Floats:

@@ -17,9 +17,7 @@ from palmette.cli.telling import results, summary
 from palmette.cli.telling.files import Files
 from palmette.defaults import DEFAULTS
 
-__all__ = ["LOSSES", "ultrametric"]
-
-LOSSES = ("closest", "closest+size", "dasgupta")  # those of ultrametric.losses, which takes long to import
+__all__ = ["ultrametric"]
 
 
 @click.command()
@@ -36,7 +34,7 @@ LOSSES = ("closest", "closest+size", "dasgupta")  # those of ultrametric.losses,
 )
 @click.option(
     "--loss",
-    type=click.Choice(LOSSES),
+    type=click.Choice(["closest", "closest+size", "dasgupta"]),
     default="closest",
     show_default=True,
     help="What is made small: squared differences to the distances, these plus small clusters, Dasgupta's cost.",
