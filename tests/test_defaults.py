@@ -52,8 +52,8 @@ def test_every_table_of_clusters_begins_at_the_same_probability():
         ("jets.inference", "most_batch_leaves"),
         ("jets._sample", "refitted_leaves"),
         ("report.belief", "pictured_leaves"),
-        ("cli.telling.resampled", "resampled_leaves"),
-        ("cli.telling.resampled", "most_resampled_leaves"),
+        ("cli.asking.bootstrap", "resampled_leaves"),
+        ("cli.asking.bootstrap", "most_resampled_leaves"),
     ],
 )
 def test_whoever_stops_at_a_number_of_leaves_asks_the_record(module, name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ ORDER = [
 # Pairs (importing module, imported folder) that may point up, each with a reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 
+parsed = cache(ast.parse)  # several tests read all sources
+
 
 def modules(root):
     """Every module of a package as (its dotted name without the package's, its source)."""
@@ -54,7 +57,7 @@ def modules(root):
 
 def imported(source):
     """The parts of the package that a source imports anywhere: on top, in a function, for type checkers only."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "palmette":
             parts = node.module.split(".")[1:]
             yield from [parts[0]] if parts else [name.name for name in node.names]

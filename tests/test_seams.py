@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from test_import_order import PACKAGE, modules
+from test_import_order import PACKAGE, modules, parsed
 
 import palmette.models
 
@@ -23,39 +23,62 @@ def classes_in(root, folder):
         node.name
         for name, source in modules(root)
         if name.split(".")[0] == folder
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(parsed(source))
         if isinstance(node, ast.ClassDef)
     }
 
 
-# Of processes: what is the estimate, the evidence or the simulator of one kind refuses others.
+def with_subclasses(root, names):
+    """The same classes, and those that are made of them anywhere in a package."""
+    found, before = set(names), None
+    bases = {
+        node.name: {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None) for base in node.bases}
+        for _, source in modules(root)
+        for node in ast.walk(parsed(source))
+        if isinstance(node, ast.ClassDef)
+    }
+    while found != before:
+        before = set(found)
+        found |= {name for name, made_of in bases.items() if made_of & found}
+    return found
+
+
+# Of processes: what is the estimate or the evidence of one kind refuses others.
 ALLOWED_PROCESSES = {
     ("coalescent.estimate_brownian", "Brownian"),
     ("coalescent.estimate_sites", "IndependentSites"),
     ("coalescent.evidence_rate", "IndependentSites"),
-    ("simulate.coalescent", "Brownian"),
-    ("simulate.coalescent", "IndependentSites"),
 }
 PROCESSES = {"Brownian", "ByColumn", "Coupled", "IndependentSites"}
-MODELS = classes_in(PACKAGE, "models") | set(palmette.models.__all__)
+MODELS = with_subclasses(PACKAGE, classes_in(PACKAGE, "models") | set(palmette.models.__all__))
 PASSES = {name for name in classes_in(PACKAGE, "passes") if name.endswith("Passes")}
 
 
 def aliases(source):
     """What the names that a module gives on top level stand for."""
-    for node in ast.parse(source).body:
+    for node in parsed(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, [name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)]
 
 
 def asked_classes(source, imported):
-    """The classes that a source asks for by isinstance: in tuples and unions too, and by names for these."""
+    """The classes that a source asks for by isinstance, is or in: in tuples and unions too, and by names for these."""
     known = {**imported, **dict(aliases(source))}
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
-            for part in ast.walk(node.args[1]):
-                last = part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", None)
-                yield from known.get(last, [last])
+            parts = list(ast.walk(node.args[1]))
+        elif isinstance(node, ast.Compare):
+            parts = [part for side in (node.left, *node.comparators) for part in named(side)]
+        else:
+            continue
+        for part in parts:
+            last = part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", None)
+            yield from known.get(last, [last])
+
+
+def named(side):
+    """What a side of a comparison names, by itself or in a tuple; what is called or asked of it is something else."""
+    return side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]
 
 
 def asked(root, kinds, is_asking):
@@ -77,7 +100,7 @@ def asked_of_passes(root):
 def untyped_seams(root):
     """Where a trellis or passes, as a parameter, a variable, an attribute or an answer, are annotated with Any."""
     for name, source in modules(root):
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(parsed(source)):
             if isinstance(node, ast.FunctionDef):
                 pairs = [(node.name, node.returns)]
             elif isinstance(node, ast.arg):
@@ -131,6 +154,11 @@ def planted(folder, text, tmp_path):
         "def late():\n    return isinstance(model, (str, SplitModel))\n",
         "KINDS = (Contrasts,)\nisinstance(model, KINDS)\n",
         "issubclass(kind, Model)\n",
+        "maker is Dasgupta\n",
+        "type(model) is not pal.models.Contrasts\n",
+        "maker in (str, Dasgupta)\n",
+        "KINDS = (Contrasts,)\nmaker not in KINDS\n",
+        "isinstance(model, ConditionalClusters)\n",
     ],
 )
 def test_a_test_on_a_kind_of_model_is_noticed(line, tmp_path):

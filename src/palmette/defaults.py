@@ -65,6 +65,10 @@ class Defaults:
     averaged_leaves: int = 16
     #: Leaves up to which a report draws support against β, which takes nine posteriors.
     pictured_leaves: int = 20
+    #: Leaves up to which a report computes how many clusters there are, on the full trellis; beyond, it counts draws.
+    counted_leaves: int = 20
+    #: The same on chosen clusters.
+    counted_chosen_leaves: int = 400
     #: Leaves up to which a bootstrap finds the MAP of each draw of columns: milliseconds.
     resampled_leaves: int = 12
     #: The same where the MAP was asked for: seconds for each of thousands of draws are hours.
@@ -95,6 +99,20 @@ class Defaults:
     max_clusters: int = 20_000
     #: The same where growing is all that was asked for, with `search.grow`: as much as memory holds with ease.
     grown_clusters: int = 200_000
+    #: Variance within clusters that a Dirichlet process expects of standardised columns: half of their spread.
+    within: float = 0.25
+    #: The same for a clusterer, as a share of each column's: as all its defaults, by the sets of docs/scikit_learn.md.
+    fitted_within: float = 0.1
+    #: Nearest neighbours of each vertex of a graph that an ultrametric is fitted on.
+    neighbours: int = 5
+    #: Evaluations of a loss at most; nearly all descents settle before.
+    iterations: int = 4000
+    #: The length of a step of a descent, in units of its scale.
+    learning_rate: float = 0.1
+    #: A descent is over when the loss falls by less than this share of itself.
+    tolerance: float = 0.01
+    #: The same for a clusterer: flat clusters do not need more.
+    fitted_tolerance: float = 0.1
 
     def most_leaves(self, *, asked: bool, separable: bool) -> int:
         """Leaves up to which everything is summed over, by a model that is asked about every split, or is separable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ImpossibleData", "TrellisTooLarge"]
+__all__ = ["ImpossibleData", "InfiniteDensity", "TrellisTooLarge"]
 
 
 class TrellisTooLarge(ValueError):
@@ -11,3 +11,7 @@ class TrellisTooLarge(ValueError):
 
 class ImpossibleData(ValueError):
     """Every hierarchy, or partition, has probability zero: the model, or the conditions put on it, forbid them all."""
+
+
+class InfiniteDensity(ValueError):
+    """Two rows are the same, and nothing lies between them: their density is infinite."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import importlib
 import json
 import math
 import re
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import palmette as pal
-from palmette.defaults import Defaults
+from palmette.defaults import DEFAULTS, Defaults
 
 LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
 WORLDS = ("worlds.csv", "--class", "kind")
@@ -99,6 +102,10 @@ def test_a_sample_of_trees_is_its_conditional_cluster_distribution(as_json, fold
     text = (folder / "posterior.nex").read_text(encoding="utf-8")
     again = as_json("trees", "-", "--burn-in", 50, stdin=text)
     assert {**again, "input": None} == {**found, "input": None}
+    packed = gzip.compress(text.encode())
+    (folder / "POSTERIOR.NEX.GZ").write_bytes(packed)
+    for file, stdin in (("POSTERIOR.NEX.GZ", None), ("-", packed)):
+        assert as_json("trees", file, "--burn-in", 50, stdin=stdin)["log_partition"] == again["log_partition"]
     closed = as_json("trees", "posterior.nex", "--burn-in", 50, "--closed")
     assert closed["count"] > found["count"]
 
@@ -315,8 +322,30 @@ def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, fo
     assert found["loss"] == pytest.approx(fitted.best_loss)
     assert pal.Hierarchy.from_newick(found["best"][0]["newick"]) == fitted.hierarchy
     assert found["partition"]["membership"] == fitted.hierarchy.cut(4).membership.tolist()
-    words = ("ultrametric", *WORLDS, "--loss", "dasgupta", "--table", "u.csv")
-    assert len(as_json(*words)["clusters"]) == len(rows_of(folder / "u.csv")) == 11
+
+
+@pytest.mark.parametrize("loss", pal.ultrametric.losses.NAMED)
+def test_a_loss_is_that_of_the_clusterer_of_the_same_name(as_json, folder, loss):
+    found = as_json("ultrametric", *WORLDS, "--loss", loss, "--table", "u.csv")
+    names = pal.datasets.load_worlds().variables
+    rows = pal.similarity.standardised([[float(row[v]) for v in names] for row in rows_of(folder / "worlds.csv")])
+    how = {"start": ("weights", "average"), "tol": DEFAULTS.tolerance}
+    assert found["loss"] == pytest.approx(pal.sklearn.UltrametricClustering(loss=loss, **how).fit(rows).loss_)
+    assert len(found["clusters"]) == len(rows_of(folder / "u.csv")) == 11
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "choices"),
+    [
+        ("ultrametric", "loss", pal.ultrametric.losses.NAMED),
+        ("coalescent", "proposal", pal.coalescent.proposals.PROPOSALS),
+        ("hierarchies", "beyond", get_args(pal.search.posteriors.Beyond)),
+    ],
+)
+def test_choices_that_help_does_not_import_are_those_of_the_library(command, option, choices):
+    made = getattr(importlib.import_module(f"palmette.cli.commands.{command}"), command)
+    found = next(parameter for parameter in made.params if parameter.name == option)
+    assert set(found.type.choices) == set(choices)
 
 
 def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
@@ -547,3 +576,22 @@ def test_gaps_are_filled_and_rows_placed(run, as_json, folder):
     assert "'green' does not occur" in run(*words, "--place", "odd.csv")[2]
     (folder / "short.csv").write_text("name,x\ne,red\n", encoding="utf-8")
     assert "has no column 'y'" in run(*words, "--place", "short.csv")[2]
+
+
+def test_leaves_without_a_class_have_no_mark_and_are_not_counted(run, folder):
+    (folder / "some.csv").write_text("name,kind,x\na,u,1\nb,,2\nc,v,9\n", encoding="utf-8")
+    for command in ("hierarchies", "partitions"):
+        code, out, _ = run(command, "some.csv", "--class", "kind")
+        assert (code, "2 classes" in out, "[]" in out) == (0, True, False)
+
+
+def test_columns_of_one_name_and_labels_are_found_again(run, as_json, folder):
+    rows = "u,a,red,old\nu,b,red,\nv,c,blue,new\nv,d,blue,new\n"
+    (folder / "twice.csv").write_text("kind,name,x,x\n" + rows, encoding="utf-8")
+    (folder / "more.csv").write_text("kind,name,x,x\nu,e,red,old\nu,f,blue,new\n", encoding="utf-8")
+    words = ("coalescent", "twice.csv", "--class", "kind", "--label", "name", "--process", "sites", "--rate", 0.3)
+    files = ("--place", "more.csv", "--impute", "states.json")
+    placed = as_json(*words, "--particles", 400, *files)["placed"]
+    assert [row["label"] for row in placed] == ["e", "f"]
+    gap = json.loads((folder / "states.json").read_text(encoding="utf-8"))[0]
+    assert (gap["label"], gap["column"], gap["value"]) == ("b", "x", "old")

@@ -64,6 +64,8 @@ def test_the_label_column_is_the_first_if_it_is_text(tmp_path):
     words = read(tmp_path, "kind,name,x,y\nu,a,1,2\nv,b,2,3\n")
     leaves = choose_columns(words, label="name", class_column="kind", ignored=["4"])
     assert (leaves.labels, leaves.classes, leaves.variables) == (("a", "b"), ("u", "v"), ("x",))
+    gaps = read(tmp_path, "name,kind,x\na,u,1\nb,,2\nc,NA,3\n")
+    assert choose_columns(gaps, class_column="kind").classes == ("u", None, None)
 
 
 def test_a_column_called_by_a_number_goes_before_the_number_of_a_column(tmp_path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from palmette.cli.telling.summary import facts, say_clusters_of, say_partition
 from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 from palmette.hierarchy import Hierarchy
+from palmette.partition import Partition
 
 
 def caterpillar(n):
@@ -61,6 +64,22 @@ def test_control_characters_do_not_reach_the_terminal():
     text = dendrogram(Hierarchy.from_nested(("a\x1b[31m", "b\nc")))
     assert "\x1b" not in text
     assert len(text.splitlines()) == 2
+
+
+def test_nor_do_they_in_facts_and_classes_of_clusters(capsys):
+    facts("of a\x1b[31m, b", "")
+    partition = Partition([0, 0, 1])
+    say_partition("The best", partition, SimpleNamespace(cluster_probability=len), ["x\x1b", None, ""])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.startswith("of a�[31m, b\n\n")
+    assert "[x�]" in out
+    assert "[]" not in out
+
+
+def test_many_clusters_are_cut_off_and_it_is_said(capsys):
+    say_clusters_of("Cut", Partition(range(43)))
+    assert "… and 3 more" in capsys.readouterr().out
 
 
 def test_clusters_bars_and_percentages():

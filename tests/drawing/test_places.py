@@ -60,5 +60,9 @@ def test_classes_come_as_a_sequence_or_by_label():
     assert class_of_leaves(None, labels) == [None, None, None]
     assert class_of_leaves({"c": 2, "a": float("nan")}, labels) == [None, None, "2"]
     assert class_of_leaves(np.array([1, 1, 0]), labels) == ["1", "1", "0"]
+    assert class_of_leaves(["", " ", "x"], labels) == [None, None, "x"]
+    assert class_of_leaves(np.ma.masked_equal([1, 0, 1], 0), labels) == ["1", None, "1"]
     with pytest.raises(ValueError, match="2 classes were given for 3 leaves"):
         class_of_leaves(["x", "y"], labels)
+    with pytest.raises(TypeError, match="one text"):
+        class_of_leaves("xxy", labels)

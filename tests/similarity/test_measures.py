@@ -135,8 +135,8 @@ def test_messages(call, error, message):
 def test_the_command_line_and_scikit_learn_see_the_same_matrix(model, tmp_path, monkeypatch):
     sklearn = pytest.importorskip("palmette.sklearn")
     from palmette.cli import palmette
+    from palmette.cli.asking.posteriors import infer_hierarchies
     from palmette.cli.commands import hierarchies as command
-    from palmette.cli.telling.exactness import infer_hierarchies
 
     seen = []
 

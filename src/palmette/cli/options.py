@@ -10,6 +10,7 @@ from palmette.defaults import DEFAULTS
 from palmette.similarity import KINDS, WAYS
 
 __all__ = [
+    "NEXUS_DRAWS",
     "amount",
     "answer_options",
     "beyond_options",
@@ -163,7 +164,7 @@ bootstrap_options = stack(
         "--bootstrap-by",
         type=click.Choice(["map", "greedy", "average"]),
         help="How the hierarchy of drawn columns is found: the best of the model, a greedy search, average linkage.  "
-        "[default: map up to 12 leaves, else greedy]",
+        f"[default: map up to {DEFAULTS.resampled_leaves} leaves, else greedy]",
     ),
 )
 _json_options = (

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from palmette import datasets, evidence, report, search, similarity, simulate
 from palmette.array_types import Floats
 from palmette.cli.telling.files import with_support
-from palmette.cli.telling.text import bar, dendrogram
+from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 from palmette.hierarchy import Hierarchy
 from palmette.models import Contrasts, CorrelationClusters, Dasgupta, Ginkgo
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
@@ -64,7 +64,7 @@ def _show_evidence() -> None:
     _say(f"{evidence.compare(post)} The clusters above one half:")
     print()
     for row in post.cluster_probabilities(0.5):
-        print(f"  {row.probability:.3f}  {bar(row.probability)}  {_set(row.members)}")
+        print(f"  {row.probability:.3f}  {bar(row.probability)}  {cluster_text(row.members)}")
 
 
 def _introduce(data: datasets.SimilarityData, post: HierarchyPosterior) -> None:
@@ -91,22 +91,22 @@ def _show_map(post: HierarchyPosterior, classes: tuple[str, ...]) -> None:
 def _show_best(post: HierarchyPosterior) -> None:
     _head("The five most probable ones, exactly")
     for hierarchy, log_prob in post.best(5):
-        _say(f"  {_percent(log_prob)}  {_newick(hierarchy)}", hanging=10)
+        _say(f"  {percent(np.exp(log_prob))}  {_newick(hierarchy)}", hanging=10)
     _say("Even the best has a small share. One answer alone would hide all the others.")
 
 
 def _show_clusters(post: HierarchyPosterior) -> None:
     _head("Which clusters can be trusted?")
     for row in post.cluster_probabilities(0.2)[:14]:
-        print(f"  {row.probability:.3f}  {bar(row.probability)}  {_set(row.members)}")
+        print(f"  {row.probability:.3f}  {bar(row.probability)}  {cluster_text(row.members)}")
 
 
 def _show_rivals(post: HierarchyPosterior) -> None:
     germanic = ["English", "Dutch", "German", "Danish", "Swedish"]
     _head("Where does English belong?")
-    print(f"Given the cluster {_set(germanic)}, its splits compete:\n")
+    print(f"Given the cluster {cluster_text(germanic)}, its splits compete:\n")
     for row in post.split_probabilities(germanic)[:6]:
-        print(f"  {row.probability:.3f}  {bar(row.probability)}  {_set(row.left)} | {_set(row.right)}")
+        print(f"  {row.probability:.3f}  {bar(row.probability)}  {cluster_text(row.left)} | {cluster_text(row.right)}")
 
 
 def _show_consensus(post: HierarchyPosterior) -> None:
@@ -125,7 +125,7 @@ def _compare_linkages(data: datasets.SimilarityData, post: HierarchyPosterior) -
     }
     found["palmette, greedy"] = search.greedy(post.model).hierarchy
     for name, hierarchy in found.items():
-        print(f"  {name:24} rank {_rank(post, hierarchy)}   probability {_percent(post.log_prob(hierarchy))}")
+        print(f"  {name:24} rank {_rank(post, hierarchy)}   probability {percent(np.exp(post.log_prob(hierarchy)))}")
     _say(f"Rank 1 of {post.count:,} is the best there is, and only an exact method can tell.")
 
 
@@ -139,7 +139,8 @@ def _show_partitions(data: datasets.SimilarityData) -> None:
     )
     print()
     for partition, log_prob in post.best(3):
-        _say(f"  {_percent(log_prob)}  {' '.join(_set(cluster) for cluster in partition.named_clusters())}", hanging=11)
+        clusters = " ".join(map(cluster_text, partition.named_clusters()))
+        _say(f"  {percent(np.exp(log_prob))}  {clusters}", hanging=11)
     print("\nHow many clusters?\n")
     for k, p in enumerate(post.n_clusters_probabilities()):
         if p >= 0.01:
@@ -193,15 +194,6 @@ def _newick(hierarchy: Hierarchy, support: Floats | None = None) -> str:
 def _rank(post: HierarchyPosterior, hierarchy: Hierarchy) -> str:
     rank = post.rank(hierarchy)
     return f"{rank.value:7,.0f}" if rank.kind == "exact" else f"≥{rank.value:6,.0f}"
-
-
-def _set(members: tuple[str, ...] | list[str]) -> str:
-    text = "{" + ", ".join(members) + "}"
-    return text if len(text) <= 70 else f"{{{', '.join(members[:4])} and {len(members) - 4} more}}"
-
-
-def _percent(log_prob: float) -> str:
-    return f"{100 * np.exp(log_prob):.2f} %"
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from palmette.drawing.cards import named
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.tree_set import binary_trees
 from palmette.labels import describe_cluster
+from palmette.models.base import Clusterings
 from palmette.posterior import Draws
+from palmette.posterior.distribution import Kind
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.node_ages import largest_product
 from palmette.posterior.tables import Table
@@ -47,6 +49,8 @@ class CoalescentDraws(Draws):
 
     is_exact = False
     _whole: CoalescentDraws | None = None  # what these were resampled from
+    clusterings: ClassVar[Clusterings] = "hierarchies"
+    kind: ClassVar[Kind] = "particles"
 
     def __init__(
         self,

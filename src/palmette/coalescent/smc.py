@@ -26,6 +26,7 @@ from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
 from palmette.coalescent.twins import refuse_twins
 from palmette.coalescent.verdict import REMEDY, collapse, is_collapsed
+from palmette.errors import InfiniteDensity
 from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
 from palmette.sampling.diagnostics import effective_number
@@ -135,7 +136,7 @@ class _Runs:
         work = np.full(len(gain), work_of(self._prepared, self._proposal, m))
         workers.run(lambda first, last: self._advance(*state, first, last, gain, self._prepared.n_meeting), work)
         if np.isposinf(gain).any():
-            raise ValueError(
+            raise InfiniteDensity(
                 "two rows are the same, and a density is infinite; give the process a leaf_variance, or merge such rows"
             )
         self._log_weight += gain

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.errors import InfiniteDensity
 
 __all__ = ["find_twins", "refuse_twins"]
 
@@ -40,4 +41,4 @@ def refuse_twins(points: Floats, labels: Sequence[str], remedy: str, ages: Float
         if twins is None:
             continue
         one, other = (labels[own[row]] for row in twins)
-        raise ValueError(f"the rows {one!r} and {other!r} are the same, and a density is infinite; {remedy}")
+        raise InfiniteDensity(f"the rows {one!r} and {other!r} are the same, and a density is infinite; {remedy}")

@@ -3,18 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["class_of_leaves"]
+__all__ = ["class_of_leaves", "is_class"]
 
 
 def class_of_leaves(classes: Mapping[str, Any] | Sequence[Any] | None, labels: Sequence[str]) -> list[str | None]:
     """The class of each leaf, None where it has none: of a sequence, one per leaf, or of a mapping from labels.
 
-    >>> class_of_leaves({"a": 1}, ["a", "b"]), class_of_leaves(["x", None], ["a", "b"])
+    >>> class_of_leaves({"a": 1}, ["a", "b"]), class_of_leaves(["x", ""], ["a", "b"])
     (['1', None], ['x', None])
     """
     if classes is None:
         return [None] * len(labels)
+    if isinstance(classes, str | bytes):
+        raise TypeError('classes is one text; give one class per leaf, for example ["x", "x", "y"]')
     found = [classes.get(label) for label in labels] if isinstance(classes, Mapping) else list(classes)
     if len(found) != len(labels):
         raise ValueError(f"{len(found)} classes were given for {len(labels)} leaves; give one per leaf, None for none")
-    return [None if given is None or given != given else str(given) for given in found]
+    return [str(given) if is_class(given) else None for given in found]
+
+
+def is_class(given: Any) -> bool:
+    """Whether that is a class: None, NaN, pandas' NA, what is masked and blank text are none."""
+    if isinstance(given, str):
+        return bool(given.strip())
+    return given is not None and type(given).__name__ not in ("NAType", "MaskedConstant") and bool(given == given)

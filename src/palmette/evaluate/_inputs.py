@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.array_types import Ints
+from palmette.drawing.classes import is_class
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels
 
@@ -70,15 +71,12 @@ def _listed(classes: Classes, n: int) -> list[str | int | None]:
 
 
 def _as_class(value: Any, position: int) -> str | int | None:
-    if value is None or value is np.ma.masked or type(value).__name__ == "NAType":  # the last is pandas'
+    if not is_class(value):
         return None
     if isinstance(value, str):
-        return str(value) if value.strip() else None
-    if isinstance(value, float | np.floating):
-        if np.isnan(value):
-            return None
-        if np.isfinite(value) and value == int(value):  # what integers become in a column with NaN
-            return int(value)
+        return str(value)
+    if isinstance(value, float | np.floating) and value.is_integer():  # what integers become in a column with NaN
+        return int(value)
     if isinstance(value, int | np.integer | np.bool_):
         return int(value)
     raise TypeError(

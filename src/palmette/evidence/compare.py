@@ -110,7 +110,7 @@ def compare(found: Compared, /, *, at_best: bool | None = False) -> Comparison:
     if isinstance(found, Optimum):
         return Comparison(found.log_evidence, without, found.model.clusterings, not found.is_exact, at_best=True)
     has_ranges = bool(found.model.parameter_ranges)
-    at_best = has_ranges and not found.is_averaged if at_best is None else at_best
+    at_best = has_ranges and found.kind != "averages" if at_best is None else at_best
     if at_best and has_ranges:
         without = max(without, _best_without_structure(found.model))
     error = found.log_evidence_error

@@ -63,6 +63,10 @@ class Model:
     beta: float
     #: What the first of its `pairwise` matrices says of two leaves, if it is how alike or how far apart they are.
     pairwise_holds: ClassVar[Literal["similarities", "squared distances"] | None] = None
+    #: Whether such similarities are to be of both signs, so that some leaves attract each other and others repel.
+    wants_signed: ClassVar[bool] = False
+    #: Whether it only retells a sample of trees, and is as good as that.
+    is_of_sample: ClassVar[bool] = False
     #: What is added to log Z to give the log evidence, if ψ is a probability of data up to this constant.
     log_evidence_offset: float | None = None
     #: log p(data) if there were nothing to find, of the same data and with the same parameters; None if not known.

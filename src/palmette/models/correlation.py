@@ -46,6 +46,7 @@ class Correlation(SeparableModel, Tempered):
 
     n_features = 4
     pairwise_holds = "similarities"
+    wants_signed = True
     features = staticmethod(_features)
     merge_score = staticmethod(average_affinity)
     bound = staticmethod(correlation_bound)

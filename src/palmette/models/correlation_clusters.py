@@ -40,6 +40,7 @@ class CorrelationClusters(ClusterModel, Tempered):
     score = staticmethod(only_feature)
     may_forbid = False
     pairwise_holds = "similarities"
+    wants_signed = True
 
     def __init__(self, affinity: npt.ArrayLike, beta: float = 1.0, *, labels: Sequence[str] | None = None) -> None:
         weights = check_matrix(columns_as_rows(affinity), "affinity")

@@ -23,6 +23,7 @@ class ConditionalClusters(HierarchyModel):
     """log ψ of every split of a sparse trellis, as a table; `from_trees` makes it from a sample."""
 
     knows_all = False
+    is_of_sample = True
 
     def __init__(self, trellis: SparseTrellis, log_psi: Floats) -> None:
         super().__init__(trellis.n_leaves, trellis.labels)

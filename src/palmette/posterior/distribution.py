@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +11,28 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.checks import check_integer, seed_of
 from palmette.errors import ImpossibleData
+from palmette.models.base import Clusterings
 from palmette.posterior.cache import Cached
 from palmette.posterior.estimate import Estimate
 
-__all__ = ["SAME", "Clustering", "Distribution"]
+__all__ = ["SAME", "Clustering", "Distribution", "Kind"]
 
 # Two log potentials nearer than this (relative to their size) are the same number summed in another order.
 SAME = 1e-11
 
 Clustering = TypeVar("Clustering")
+Kind = Literal["sums", "averages", "chains", "particles"]
 
 
 class Distribution(Cached, Generic[Clustering]):
     """p(x) = exp(log potential of x) / Z. Subclasses say what x is, and find better ones and draws."""
 
+    #: What it is a distribution of: "hierarchies" or "partitions".
+    clusterings: ClassVar[Clusterings]
+    #: Where its numbers come from: sums over a trellis, averages of such, chains, or particles.
+    kind: ClassVar[Kind] = "sums"
+
     _thing: ClassVar[str]  # what x is, for messages
-    is_averaged: ClassVar[bool] = False  #: over parameters of the model
     log_evidence_error: ClassVar[float | None] = None  #: the standard error of log p(data); None if it is computed
 
     @property

@@ -27,6 +27,7 @@ __all__ = ["HierarchyVerbs"]
 class HierarchyVerbs(Distribution[Hierarchy]):
     """The verbs of a distribution over hierarchies that knows μ(C), and p(L, R | C) of one cluster C at a time."""
 
+    clusterings = "hierarchies"
     _thing = "hierarchy"
 
     @property

@@ -54,8 +54,9 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
     draws a bar on a terminal when all parts are asked and that takes a while.
     """
 
+    kind = "averages"
+
     _part: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]
-    is_averaged = True
 
     def __init__(
         self,

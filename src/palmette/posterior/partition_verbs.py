@@ -27,6 +27,7 @@ __all__ = ["PartitionVerbs"]
 class PartitionVerbs(Distribution[Partition]):
     """The verbs of a distribution over partitions that knows P(C), P(A and B) and the number of clusters."""
 
+    clusterings = "partitions"
     _thing = "partition"
 
     @property

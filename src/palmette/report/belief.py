@@ -11,7 +11,6 @@ from typing import Any
 
 from palmette.defaults import DEFAULTS
 from palmette.evidence import compare
-from palmette.posterior import ConditionalClusters
 from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.support_picture import support_picture
@@ -32,7 +31,7 @@ class Belief:
 def belief_in(posterior: Any, listing: Listing) -> Belief:
     """The belief that a posterior over hierarchies or partitions deserves."""
     model = posterior.model
-    if isinstance(model, ConditionalClusters):
+    if model.is_of_sample:
         return Belief(("In nearly all trees", "In most trees", "Contested"), " in this sample")
     if model.log_evidence_offset is not None:
         return Belief(("Certain", "Probable", "Contested"), opening=_compared(posterior))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.report.contents import cards
 from palmette.report.lines import COLOURS, line
 from palmette.report.listing import Leaves, Listing
 from palmette.report.markup import Html, element, joined
@@ -39,18 +40,16 @@ def sampled_alternatives(
     thing: str,
 ) -> Html:
     """One card for each of the best, clusters and log potentials; `first` is what the first of them is said to be."""
-    if n_shown < 1:
-        return element("p", "None were asked for.", class_="aside")
-    cards = []
+    items = []
     for number, (clusters, value) in enumerate(best[:n_shown]):
         words = Html(first)
         if number:
             gap = best[0][1] - value
             words = joined((f"log φ is lower by {gap:.3g}: ", exchange(best[0][0], clusters, labels), "."))
         head = element("h3", element("span", f"{number + 1}", class_="rank"))
-        cards.append(element("li", head, pictures[number], element("p", words), class_="card"))
+        items.append(element("li", head, pictures[number], element("p", words), class_="card"))
     note = f"Of a sampled posterior it is not known how probable a whole {thing} is; look at single clusters."
-    return joined([element("ol", joined(cards), class_="cards"), element("p", note, class_="fine")])
+    return cards(items, note)
 
 
 def _figures(verdict: Verdict, n_leaves: int) -> Html:

@@ -32,24 +32,22 @@ class Classes:
     def legend(self) -> Html | None:
         """The name of each class beside its mark."""
         items = [
-            element("li", element("svg", _mark(i, 7, 7), viewBox="0 0 14 14", aria_hidden="true"), name(label))
-            for i, label in enumerate(self.names)
+            element("li", element("svg", _mark(i, 7, 7), viewBox="0 0 14 14", aria_hidden="true"), name(own))
+            for i, own in enumerate(self.names)
         ]
         return element("ul", joined(items), class_="legend", aria_label="Classes") if items else None
 
 
 def read_classes(classes: Sequence[object] | None, labels: tuple[str, ...]) -> Classes:
-    """One class per leaf, in the order of the labels; None and NaN are leaves without one.
+    """One class per leaf, in the order of the labels; None, NaN and blank text are leaves without one.
 
     >>> read_classes(["x", None, "x", "y"], ("a", "b", "c", "d"))
     Classes(names=('x', 'y'), of_leaf=(0, None, 0, 1))
     """
-    if isinstance(classes, str | bytes):
-        raise TypeError('classes is one text; give one class per leaf, for example ["x", "x", "y"]')
     given = class_of_leaves(classes, labels)
-    names = tuple(dict.fromkeys(label for label in given if label is not None))
-    number = {label: i for i, label in enumerate(names)}
-    return Classes(names, tuple(None if label is None else number[label] for label in given))
+    names = tuple(dict.fromkeys(own for own in given if own is not None))
+    number = {own: i for i, own in enumerate(names)}
+    return Classes(names, tuple(None if own is None else number[own] for own in given))
 
 
 def _mark(number: int, x: float, y: float) -> Html:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from palmette.report.classes import Classes
+from palmette.report.levels import LEGEND
 from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.numbers import percent_of_log
 from palmette.report.summary import Account, exchange, ratio_to_best
 
-__all__ = ["Contents", "alternatives", "panel", "support_legend"]
-
-_LEVELS = {"certain": "95 % and more", "likely": "75 % to 95 %", "probable": "50 % to 75 %", "contested": "below 50 %"}
+__all__ = ["Contents", "alternatives", "cards", "panel", "support_legend"]
 
 
 @dataclass(frozen=True)
@@ -49,20 +48,25 @@ def panel(hint: str) -> Html:
 def support_legend(classes: Classes) -> Html:
     """What the colours of clusters mean, and those of classes."""
     mark = element("svg", element("circle", cx="7", cy="7", r="5"), viewBox="0 0 14 14", aria_hidden="true")
-    items = [element("li", mark, words, class_=f"cluster {word}") for word, words in _LEVELS.items()]
+    items = [element("li", mark, words, class_=f"cluster {word}") for word, words in LEGEND.items()]
     return joined((element("ul", joined(items), class_="legend", aria_label="Probability"), classes.legend()))
 
 
 def alternatives(account: Account, pictures: Sequence[Html | None], n_shown: int) -> Html:
     """One card for each of the best, with its probability, what is different, and a picture."""
-    if n_shown < 1:
-        return element("p", "None were asked for.", class_="aside")
-    cards = [_card(account, number, pictures[number]) for number in range(min(n_shown, len(account.best)))]
+    items = [_card(account, number, pictures[number]) for number in range(min(n_shown, len(account.best)))]
     seen = sum(math.exp(log_prob) for _, log_prob in account.best[:n_shown])
     left = max(0.0, 1.0 - seen)
     rest = percent_of_log(math.log(left)) if left > 1e-12 else "nothing to speak of"
     words = f"What is not shown here has {rest} of the probability."
-    return joined([element("ol", joined(cards), class_="cards"), element("p", words, class_="fine")])
+    return cards(items, words)
+
+
+def cards(items: list[Html], note: str) -> Html:
+    """Alternatives side by side, and what is to be said of them."""
+    if not items:
+        return element("p", "None were asked for.", class_="aside")
+    return joined([element("ol", joined(items), class_="cards"), element("p", note, class_="fine")])
 
 
 def _card(account: Account, number: int, picture: Html | None) -> Html:

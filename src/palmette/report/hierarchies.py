@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from palmette.coalescent import CoalescentDraws
 from palmette.hierarchy import Hierarchy
-from palmette.posterior import ConditionalClusters
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.listing import Hierarchies, Listing, hierarchy_listing
@@ -13,10 +13,10 @@ from palmette.report.summary import account_of, clusters_of, exactness, summary
 from palmette.report.trees import MAX_ROWS, drawn_clusters, small_tree, tree
 from palmette.sampling import SampledPosterior
 
-__all__ = ["AGREED", "SMALL", "hierarchy_contents", "hierarchy_picture", "shown_hierarchies"]
+__all__ = ["SMALL", "hierarchy_contents", "hierarchy_picture", "shown_hierarchies", "with_consensus"]
 
 SMALL = 60  # leaves up to which alternatives are drawn
-AGREED = 1000  # leaves up to which there is a consensus beside the best
+_AGREED = 1000  # leaves up to which there is a consensus beside the best
 _HINT = "Point at a cluster to see its members; choose it to see how else it could be split."
 
 
@@ -53,19 +53,25 @@ def shown_hierarchies(
     posterior: Hierarchies | SampledPosterior, n_best: int, min_probability: float, title: str
 ) -> ShownHierarchies:
     """The best ones, the first of them, which is called `title`, and a consensus to be drawn, and the clusters."""
-    labels = posterior.labels
-    best = [(found.aligned_to(labels), value) for found, value in posterior.best(n_best)]
-    drawn = {title: best[0][0]}
-    if 2 < posterior.n_leaves <= AGREED:
-        drawn["Consensus"] = posterior.consensus().aligned_to(labels)
-    shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
-    listing = hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
+    best = [(found.aligned_to(posterior.labels), value) for found, value in posterior.best(n_best)]
+    drawn, listing = with_consensus(posterior, title, best[0][0], min_probability)
     known = clusters_of(best[:1])[0][0]
     pictures = [
         small_tree(found, known, f"Hierarchy {number}") if found.n_leaves <= SMALL else None
         for number, (found, _) in enumerate(best, start=1)
     ]
     return ShownHierarchies(best, drawn, listing, pictures)
+
+
+def with_consensus(
+    posterior: Hierarchies | SampledPosterior | CoalescentDraws, title: str, best: Hierarchy, min_probability: float
+) -> tuple[dict[str, Hierarchy], Listing]:
+    """The best, which is called `title`, and a consensus to be drawn, and the clusters."""
+    drawn = {title: best}
+    if 2 < posterior.n_leaves <= _AGREED:
+        drawn["Consensus"] = posterior.consensus().aligned_to(posterior.labels)
+    shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
+    return drawn, hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
 
 
 def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Classes, hint: str = _HINT) -> Html:
@@ -103,8 +109,8 @@ def _note(n: int) -> Html:
 
 
 def _validity(posterior: Hierarchies) -> str:
-    if isinstance(posterior.model, ConditionalClusters):
-        pieces = "clusters" if posterior.model.trellis.is_closed else "splits"
+    if posterior.model.is_of_sample and posterior.trellis is not None:
+        pieces = "clusters" if posterior.trellis.is_closed else "splits"
         return (
             "These numbers come from a sample of trees, as a conditional cluster distribution: every hierarchy that "
             f"can be put together from {pieces} of the sample counts, {amount(posterior.count)} of them. "

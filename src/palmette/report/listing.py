@@ -10,6 +10,7 @@ from palmette.labels import leaf_index
 from palmette.passes.conditions import Leaves
 from palmette.posterior import HierarchyMixture, HierarchyPosterior, PartitionMixture, PartitionPosterior
 from palmette.posterior.tables import Table
+from palmette.report.levels import CERTAIN, PROBABLE
 from palmette.sampling import SampledPartitions, SampledPosterior
 
 __all__ = [
@@ -33,8 +34,7 @@ _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 Rival = tuple[list[int], float]
 Hierarchies = HierarchyPosterior | HierarchyMixture  # those that are sums over a trellis
 Partitions = PartitionPosterior | PartitionMixture
-Splitting = Hierarchies | Partitions | SampledPosterior  # those that know the splits of a cluster
-AnyPosterior = Splitting | SampledPartitions | CoalescentDraws
+AnyPosterior = Hierarchies | Partitions | SampledPosterior | SampledPartitions | CoalescentDraws
 
 
 @dataclass
@@ -95,10 +95,10 @@ def hierarchy_listing(
     n = posterior.n_leaves
     inner = dict.fromkeys(others, False) | dict.fromkeys(best, True)
     inner.pop(frozenset(range(n)), None)
-    table = posterior.cluster_probabilities(min(min_probability, 0.5))
+    table = posterior.cluster_probabilities(min(min_probability, PROBABLE))
     rows, n_left_out = _rows(posterior, table, inner, min_probability)
     everything = [ListedCluster(frozenset(range(n)), 1.0, True)] if n > 1 else []
-    if not isinstance(posterior, CoalescentDraws):
+    if posterior.kind != "particles":
         _split([*everything, *rows], posterior)
     return Listing([*rows, *everything], len(rows), n_left_out, *_strong(table))
 
@@ -110,9 +110,9 @@ def partition_listing(
 
     Chains over partitions know no splits; these stay None.
     """
-    table = posterior.cluster_probabilities(min(min_probability, 0.5))
+    table = posterior.cluster_probabilities(min(min_probability, PROBABLE))
     rows, n_left_out = _rows(posterior, table, dict.fromkeys(best, True), min_probability)
-    if isinstance(posterior, Partitions):
+    if posterior.kind != "chains":
         _split(rows, posterior)
     for cluster in rows:
         cluster.joins = _joins(cluster.leaves, rows)
@@ -146,11 +146,11 @@ def _error(found: Any) -> float | None:
 
 
 def _strong(table: Table[Any]) -> tuple[int, int]:
-    certain = rows_above(table, 0.95)
-    return certain, rows_above(table, 0.5) - certain
+    certain = rows_above(table, CERTAIN)
+    return certain, rows_above(table, PROBABLE) - certain
 
 
-def _split(clusters: Sequence[ListedCluster], posterior: Splitting) -> None:
+def _split(clusters: Sequence[ListedCluster], posterior: Any) -> None:
     # The best clustering's own first, then by probability, for as long as the walks are not too long.
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
@@ -160,7 +160,7 @@ def _split(clusters: Sequence[ListedCluster], posterior: Splitting) -> None:
             cluster.splits = _rival_splits(posterior, cluster.leaves)
 
 
-def _rival_splits(posterior: Splitting, leaves: Leaves) -> list[Rival]:
+def _rival_splits(posterior: Any, leaves: Leaves) -> list[Rival]:
     index = leaf_index(posterior.labels)
     found = posterior.split_probabilities(leaves, most=_MOST_RIVALS)
     return [

@@ -5,12 +5,12 @@ import numpy as np
 from palmette.coalescent import CoalescentDraws
 from palmette.coalescent.verdict import ParticleVerdict
 from palmette.report.classes import Classes
-from palmette.report.contents import Contents
-from palmette.report.hierarchies import AGREED, SMALL, hierarchy_picture
-from palmette.report.listing import Listing, hierarchy_listing
+from palmette.report.contents import Contents, cards
+from palmette.report.hierarchies import SMALL, hierarchy_picture, with_consensus
+from palmette.report.listing import Listing
 from palmette.report.markup import Html, element, joined
 from palmette.report.summary import clusters_of, exchange, kinds, tiles
-from palmette.report.trees import drawn_clusters, small_tree
+from palmette.report.trees import small_tree
 
 __all__ = ["particle_contents"]
 
@@ -21,11 +21,7 @@ _HINT = "Point at a cluster to see its members and its probability."
 def particle_contents(draws: CoalescentDraws, classes: Classes, n_alternatives: int, least: float) -> Contents:
     """The verdict, the most credible history with its times, what each run holds most credible, and data."""
     best = draws.most_credible().aligned_to(draws.labels)
-    drawn = {"Most credible": best}
-    if 2 < draws.n_leaves <= AGREED:
-        drawn["Consensus"] = draws.consensus().aligned_to(draws.labels)
-    shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
-    listing = hierarchy_listing(draws, shown[0], shown[-1], least)
+    drawn, listing = with_consensus(draws, "Most credible", best, least)
     return Contents(
         things="histories",
         labels=draws.labels,
@@ -80,10 +76,8 @@ def _figures(draws: CoalescentDraws) -> Html:
 
 def _runs(draws: CoalescentDraws, n_shown: int) -> Html:
     # What each run by itself holds most credible.
-    if n_shown < 1:
-        return element("p", "None were asked for.", class_="aside")
     best = clusters_of([(draws.most_credible().aligned_to(draws.labels), 0.0)])[0][0]
-    cards = []
+    items = []
     for number, run in enumerate(draws.by_run()[:n_shown], start=1):
         own = run.most_credible().aligned_to(draws.labels)
         clusters = clusters_of([(own, 0.0)])[0][0]
@@ -92,6 +86,6 @@ def _runs(draws: CoalescentDraws, n_shown: int) -> Html:
         head = element("h3", element("span", f"run {number}", class_="rank"))
         picture = small_tree(own, best, f"Run {number}") if own.n_leaves <= SMALL else None
         words = joined((f"log evidence about {evidence}; ", same))
-        cards.append(element("li", head, picture, element("p", words), class_="card"))
+        items.append(element("li", head, picture, element("p", words), class_="card"))
     note = "Independent runs, each with the history that it holds most credible. They differ where little is known."
-    return joined([element("ol", joined(cards), class_="cards"), element("p", note, class_="fine")])
+    return cards(items, note)

@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.defaults import DEFAULTS
 from palmette.partition import Partition
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.heat_map import MOST_LEAVES, heat_map
+from palmette.report.levels import level
 from palmette.report.listing import Leaves, Listing, Partitions, partition_listing
 from palmette.report.markup import Html, cluster_name, element, joined
 from palmette.report.numbers import amount, percent, plus_minus
 from palmette.report.summary import account_of, chip, exactness, summary
-from palmette.report.trees import level
 from palmette.sampling import SampledPartitions
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
 ]
 
 _MOST_CARDS = 60  # clusters of a partition that are shown
-_COUNTED = 20  # leaves up to which the number of clusters is computed on the full trellis, 400 on chosen clusters
 _DRAWS, _DRAWN_LEAVES = 4000, 10_000_000  # at most so many draws, and leaves in all of them
 _HINT = "choose a cluster to see how it could be split, or joined with others."
 
@@ -146,7 +146,7 @@ def _number_row(k: int, share: float, error: float | None, top: float) -> Html:
 
 def _n_clusters(posterior: Partitions) -> tuple[Floats, int]:
     # The probability of each number of clusters, and of how many draws it is a share if it is one.
-    if posterior.n_leaves <= (_COUNTED if posterior.is_exact else 20 * _COUNTED):
+    if posterior.n_leaves <= (DEFAULTS.counted_leaves if posterior.is_exact else DEFAULTS.counted_chosen_leaves):
         return posterior.n_clusters_probabilities(), 0
     n_draws = max(100, min(_DRAWS, _DRAWN_LEAVES // posterior.n_leaves))
     counts = [partition.n_clusters for partition in posterior.sample(n_draws, rng=0)]

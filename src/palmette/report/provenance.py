@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 
 from palmette._version import __version__
-from palmette.coalescent import CoalescentDraws
 from palmette.likelihoods.base import Likelihood
 from palmette.models.base import Model
-from palmette.posterior import ConditionalClusters
-from palmette.posterior.mixture import Mixture
-from palmette.report.listing import AnyPosterior, Hierarchies, Partitions, Splitting
+from palmette.report.listing import AnyPosterior
 from palmette.report.markup import Html, element, joined
-from palmette.sampling import SampledPartitions, SampledPosterior
-
-Modelled = Splitting | SampledPartitions
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
 
@@ -29,7 +23,7 @@ def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, d
     """What is needed to make the same numbers again, as a list of terms; nothing that changes from run to run."""
     facts: dict[str, str | None] = {
         "Made with": f"palmette {__version__}",
-        **(_histories(posterior) if isinstance(posterior, CoalescentDraws) else _modelled(posterior)),
+        **(_histories(posterior) if posterior.kind == "particles" else _modelled(posterior)),
         "Command": None if command is None else element("code", command),
         "Seed": None if seed is None else str(seed),
         "Data": None if data is None else _data(data),
@@ -40,7 +34,7 @@ def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, d
     return element("dl", joined(rows), class_="facts")
 
 
-def _modelled(posterior: Modelled) -> dict[str, str | None]:
+def _modelled(posterior: Any) -> dict[str, str | None]:
     return {
         "Model": _model(posterior.model),
         "Parameters": _parameters(posterior),
@@ -49,7 +43,7 @@ def _modelled(posterior: Modelled) -> dict[str, str | None]:
     }
 
 
-def _histories(draws: CoalescentDraws) -> dict[str, str | None]:
+def _histories(draws: Any) -> dict[str, str | None]:
     return {
         "Model": "Kingman's coalescent",
         "Process": None if draws.process is None else textwrap.shorten(repr(draws.process), 300, placeholder=" …"),
@@ -110,22 +104,21 @@ def _model(model: Model) -> Html:
     return joined((type(model).__name__, aside))
 
 
-def _parameters(posterior: Modelled) -> str | None:
-    if isinstance(posterior, Mixture):
+def _parameters(posterior: Any) -> str | None:
+    if posterior.kind == "averages":
         few = [", ".join(f"{name} = {value:.4g}" for name, value in made.items()) for made in posterior.parameters]
         words = [f"{made} (weight {weight:.3f})" for made, weight in zip(few, posterior.weights, strict=True)]
         return f"averaged over {len(words)} posteriors: " + "; ".join(words)
     return ", ".join(f"{name} = {value}" for name, value in model_parameters(posterior.model).items()) or None
 
 
-def _conditions(posterior: Modelled) -> str | None:
-    if isinstance(posterior, SampledPartitions):  # chains over partitions take none
-        return None
-    return posterior.conditions.phrase().strip(" ,") or None
+def _conditions(posterior: Any) -> str | None:
+    conditions = getattr(posterior, "conditions", None)  # chains over partitions take none
+    return None if conditions is None else conditions.phrase().strip(" ,") or None
 
 
-def _computed(posterior: Modelled) -> dict[str, str | None]:
-    if isinstance(posterior, SampledPosterior | SampledPartitions):
+def _computed(posterior: Any) -> dict[str, str | None]:
+    if posterior.kind == "chains":
         return {"Chains": str(posterior.verdict), "Sweeps between draws": f"{posterior.sweeps_per_draw:,}"}
     return {
         "Trellis": _trellis(posterior),
@@ -134,14 +127,14 @@ def _computed(posterior: Modelled) -> dict[str, str | None]:
     }
 
 
-def _trellis(posterior: Hierarchies | Partitions) -> str:
+def _trellis(posterior: Any) -> str:
     n = posterior.n_leaves
-    if isinstance(posterior, Partitions):
+    if posterior.clusterings == "partitions":
         if (listed := posterior.trellis) is None:
             return f"full: all {2**n - 1:,} clusters"
         return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
     if (sparse := posterior.trellis) is None:
         return f"full: all {2**n - 1:,} clusters and {(3**n - 2 ** (n + 1) + 1) // 2:,} splits"
     kind = "all splits into its clusters" if sparse.is_closed else "splits that were seen"
-    source = ", of a sample of trees" if isinstance(posterior.model, ConditionalClusters) else ""
+    source = ", of a sample of trees" if posterior.model.is_of_sample else ""
     return f"sparse{source}: {len(sparse.words):,} clusters, {len(sparse.left):,} splits ({kind})"

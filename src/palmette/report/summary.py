@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
-from palmette.posterior.mixture import Mixture
 from palmette.report.belief import Belief, belief_in
+from palmette.report.levels import CERTAIN, CONTESTED, PROBABLE
 from palmette.report.listing import Hierarchies, Leaves, ListedCluster, Listing, Partitions
 from palmette.report.markup import Html, cluster_name, element, joined
 from palmette.report.numbers import amount, amount_of_log, percent, percent_of_log, plus_minus
@@ -26,7 +27,6 @@ __all__ = [
 ]
 
 _SHOWN = 8  # clusters that are listed of each kind
-_CONTESTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,9 @@ def account_of(
     validity: str,
 ) -> Account:
     """The account of a posterior, of which these are the most probable hierarchies or partitions."""
-    of_hierarchies = isinstance(posterior, Hierarchies)
     return Account(
-        thing="hierarchy" if of_hierarchies else "partition",
-        things="hierarchies" if of_hierarchies else "partitions",
+        thing="hierarchy" if posterior.clusterings == "hierarchies" else "partition",
+        things=posterior.clusterings,
         labels=posterior.labels,
         count=posterior.count,
         is_full=posterior.is_exact,
@@ -67,10 +66,10 @@ def account_of(
     )
 
 
-def exactness(posterior: Hierarchies | Partitions, thing: str) -> str:
+def exactness(posterior: Any, thing: str) -> str:
     """What is said of numbers that are sums over everything, and averages over parameters if they are."""
     words = f"These numbers are exact: they are sums over every {thing} there is, with no sampling and no search."
-    if not isinstance(posterior, Mixture):
+    if posterior.kind != "averages":
         return words
     return f"{words} They are averaged over {len(posterior.parts)} posteriors, by weight, so that no model is chosen."
 
@@ -126,10 +125,10 @@ def _trust(account: Account) -> Html:
     share = percent_of_log(log_prob)
     if account.count == 1:
         head, words = f"There is only one {thing}.", "Nothing else is possible, so there is nothing to weigh."
-    elif log_prob >= math.log(0.95):
+    elif log_prob >= math.log(CERTAIN):
         head, words = f"One {thing} can be trusted.", f"The most probable one has {share} of the probability."
         head = f"One {thing} has nearly all of the probability{given}." if given else head
-    elif log_prob >= math.log(0.5):
+    elif log_prob >= math.log(PROBABLE):
         head = f"One {thing} stands out{given}."
         words = f"It has {share} of the probability, more than all others together, but not all of it."
     else:
@@ -177,13 +176,13 @@ def ratio_to_best(gap: float) -> str:
 def kinds(words: tuple[str, str, str], listing: Listing, labels: tuple[str, ...]) -> Html:
     """The listed clusters in three kinds, by their probability, each under its word."""
     rows = listing.clusters[: listing.n_rows]
-    certain = [row for row in rows if row.probability >= 0.95]
-    probable = [row for row in rows if 0.5 <= row.probability < 0.95]
-    contested = [row for row in rows if _CONTESTED <= row.probability < 0.5]
+    certain = [row for row in rows if row.probability >= CERTAIN]
+    probable = [row for row in rows if PROBABLE <= row.probability < CERTAIN]
+    contested = [row for row in rows if CONTESTED <= row.probability < PROBABLE]
     three = [
-        ("certain", "at least 95 %", certain, listing.n_certain),
-        ("probable", "50 % to 95 %", probable, listing.n_probable),
-        ("contested", "10 % to 50 %", contested, len(contested)),
+        ("certain", f"at least {100 * CERTAIN:g} %", certain, listing.n_certain),
+        ("probable", f"{100 * PROBABLE:g} % to {100 * CERTAIN:g} %", probable, listing.n_probable),
+        ("contested", f"{100 * CONTESTED:g} % to {100 * PROBABLE:g} %", contested, len(contested)),
     ]
     return joined([_kind(word, *kind, listing, labels) for word, kind in zip(words, three, strict=True)])
 

@@ -6,26 +6,17 @@ from dataclasses import dataclass
 from palmette.drawing.places import drawn_rows, places_across, places_down, row_name
 from palmette.hierarchy import Hierarchy
 from palmette.report.classes import Classes
+from palmette.report.levels import level
 from palmette.report.listing import Leaves, Listing
 from palmette.report.markup import Html, element, joined, shown_label, text_width
 from palmette.report.numbers import percent
 
-__all__ = ["MAX_ROWS", "drawn_clusters", "level", "small_tree", "tree"]
+__all__ = ["MAX_ROWS", "drawn_clusters", "small_tree", "tree"]
 
 MAX_ROWS = 160  # leaves up to which each has a row of its own
 _WIDTH, _ROW, _TOP, _CHARACTER, _LONGEST = 760, 24, 14, 8.4, 28
 _SMALL_WIDTH, _SMALL_ROW, _SMALL_CHARACTER, _SMALL_LONGEST = 300, 14, 6.2, 16
 _SPOKEN = 12  # members that a screen reader is told
-
-
-def level(probability: float) -> str:
-    """The word for a probability, which is also the name of its colour.
-
-    >>> [level(p) for p in (0.99, 0.8, 0.6, 0.2)]
-    ['certain', 'likely', 'probable', 'contested']
-    """
-    bounds = {"certain": 0.95, "likely": 0.75, "probable": 0.5}
-    return next((word for word, bound in bounds.items() if probability >= bound), "contested")
 
 
 @dataclass(frozen=True)

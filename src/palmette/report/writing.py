@@ -1,29 +1,38 @@
 """`write`: one posterior, one file."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from palmette.checks import check_integer
-from palmette.coalescent import CoalescentDraws
 from palmette.defaults import DEFAULTS
 from palmette.evaluate import BootstrapRow
 from palmette.report.bootstrap import add_bootstrap
-from palmette.report.classes import read_classes
+from palmette.report.classes import Classes, read_classes
+from palmette.report.contents import Contents
 from palmette.report.hierarchies import hierarchy_contents
-from palmette.report.listing import AnyPosterior, Hierarchies
+from palmette.report.listing import AnyPosterior
 from palmette.report.page import page
 from palmette.report.particles import particle_contents
 from palmette.report.partitions import partition_contents
 from palmette.report.provenance import provenance
 from palmette.report.sampled import sampled_hierarchy_contents, sampled_partition_contents
-from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.whole_files import write_whole
 
 __all__ = ["write"]
+
+_CONTENTS: dict[tuple[str, str], Callable[[Any, Classes, int, float], Contents]] = {
+    ("hierarchies", "sums"): hierarchy_contents,
+    ("hierarchies", "averages"): hierarchy_contents,
+    ("hierarchies", "chains"): sampled_hierarchy_contents,
+    ("hierarchies", "particles"): particle_contents,
+    ("partitions", "sums"): partition_contents,
+    ("partitions", "averages"): partition_contents,
+    ("partitions", "chains"): sampled_partition_contents,
+}
 
 
 def write(
@@ -54,7 +63,8 @@ def write(
     Returns the path; if it cannot be written, an older file stays as it was. Raises `ImpossibleData` if everything has
     probability zero.
     """
-    if not isinstance(posterior, AnyPosterior):
+    contents_of = _CONTENTS.get((getattr(posterior, "clusterings", ""), getattr(posterior, "kind", "")))
+    if contents_of is None:
         raise TypeError(
             "expected a HierarchyPosterior or a PartitionPosterior, a SampledPosterior, SampledPartitions or "
             f"CoalescentDraws, not {posterior!r}"
@@ -63,16 +73,7 @@ def write(
     n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
     least = _check_probability(min_probability)
     origin = provenance(posterior, seed, command, data)
-    if isinstance(posterior, SampledPosterior):
-        contents = sampled_hierarchy_contents(posterior, marks, n_alternatives, least)
-    elif isinstance(posterior, SampledPartitions):
-        contents = sampled_partition_contents(posterior, marks, n_alternatives, least)
-    elif isinstance(posterior, CoalescentDraws):
-        contents = particle_contents(posterior, marks, n_alternatives, least)
-    elif isinstance(posterior, Hierarchies):
-        contents = hierarchy_contents(posterior, marks, n_alternatives, least)
-    else:
-        contents = partition_contents(posterior, marks, n_alternatives, least)
+    contents = contents_of(posterior, marks, n_alternatives, least)
     if bootstrap is not None:
         add_bootstrap(contents.listing, posterior.labels, bootstrap)
     text = page(contents, origin, title or f"{contents.things.capitalize()} of {posterior.n_leaves:,} leaves")

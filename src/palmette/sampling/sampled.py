@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,9 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
-from palmette.models.base import FeatureModel, evidence_offset, evidence_without_structure
+from palmette.models.base import Clusterings, FeatureModel, evidence_offset, evidence_without_structure
 from palmette.posterior.cache import Cached, cached
+from palmette.posterior.distribution import Kind
 from palmette.posterior.estimate import Estimate
 from palmette.sampling.chance import QUENCHES
 from palmette.sampling.diagnostics import standard_error
@@ -35,7 +36,8 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
-    is_averaged = False
+    clusterings: ClassVar[Clusterings]
+    kind: ClassVar[Kind] = "chains"
 
     def __init__(self, run: Run[Any], model: AnyModel) -> None:
         super().__init__()

@@ -60,6 +60,8 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
     else, and rarer clusters, are shares of draws.
     """
 
+    clusterings = "hierarchies"
+
     _run: HierarchyRun
 
     def __init__(self, run: HierarchyRun) -> None:

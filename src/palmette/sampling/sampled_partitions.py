@@ -60,6 +60,8 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
     if the chains have converged, and not otherwise.
     """
 
+    clusterings = "partitions"
+
     def __init__(self, run: PartitionRun) -> None:
         super().__init__(run, run.model)
         if run.model.n_leaves < 2**15:

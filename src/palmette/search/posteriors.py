@@ -31,7 +31,7 @@ from palmette.trellis import SomeTrellis
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
-__all__ = ["Beyond", "posterior"]
+__all__ = ["Beyond", "posterior", "way_beyond"]
 
 Beyond = Literal["sampled", "sparse"]
 _Model = HierarchyModel | PartitionModel
@@ -127,18 +127,29 @@ def posterior(
     ):
         with suppress(TrellisTooLarge):
             return task.exact()
-    if beyond == "sampled" and model.is_compiled:
+    if way_beyond(model, beyond, perplexity=perplexity, n_clusters=n_clusters) == "sampled":
         limits = Limits(seconds, sweeps, rng, progress)
         if model.clusterings == "hierarchies":
             return sampled_hierarchies(model, perplexity, hierarchies, limits)
-        if perplexity is None and n_clusters is None:
-            return sampled_partitions(model, hierarchies, limits)
+        return sampled_partitions(model, hierarchies, limits)
     if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
     first = greedy(model).hierarchy
     refined = refine(model, first, seconds=None, rounds=FEW_ROUNDS, rng=rng, progress=progress).hierarchy
     start = SparseTrellis.from_hierarchies([first, refined, *hierarchies])
     return task.grown(start, min_share=min_share, max_clusters=max_clusters)
+
+
+def way_beyond(
+    model: HierarchyModel | PartitionModel,
+    beyond: Beyond,
+    *,
+    perplexity: float | None = None,
+    n_clusters: int | None = None,
+) -> Beyond:
+    """How `posterior` goes on beyond the limit: as it is asked to, or "sparse" where chains cannot."""
+    conditioned = model.clusterings == "partitions" and not (perplexity is None and n_clusters is None)
+    return "sparse" if conditioned or not model.is_compiled else beyond
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,8 +85,9 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
         """How well these parameters cluster the rows of X; larger is better.
 
         The rows are clustered anew, with everything that `fit` learned about scales and priors. With classes `y`: the
-        adjusted Rand index of the flat clusters. Without: the log evidence per row where the model is one of the data,
-        and the silhouette coefficient of the flat clusters where it is a cost.
+        adjusted Rand index of the flat clusters. Without: the log evidence per row of a Dirichlet process and of a
+        coalescent, and the silhouette coefficient of the flat clusters of all else: costs have no evidence, and that of
+        "contrasts" is largest at parameters that are found anew for these rows.
         """
         check_is_fitted(self)
         validate_data(self, X, reset=False, skip_check_array=True)

@@ -1,6 +1,6 @@
 """From parameters and rows to a model of palmette: what the two clusterers with a trellis share."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from sklearn.utils import check_array
@@ -9,16 +9,16 @@ from palmette import evidence, search
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
-from palmette.models import Correlation, CorrelationClusters, Model
+from palmette.models import Model
 from palmette.models.base import is_model
 from palmette.sampling.starts import fewer_sweeps
+from palmette.search.posteriors import Beyond
 from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer
-from palmette.sklearn._similarity import OF_SIMILARITIES, bandwidth_of, gamma_of, similarity_of
+from palmette.sklearn._similarity import bandwidth_of, gamma_of, similarity_of
 
 __all__ = ["ModelClusterer"]
 
-_SIGNED = (Correlation, CorrelationClusters)
 _FEWEST = 8  # sweeps, of which half are kept
 
 
@@ -53,7 +53,7 @@ class ModelClusterer(Clusterer):
 
     @property
     def _only_compares(self) -> bool:
-        return self._maker() in OF_SIMILARITIES if self.similarity is None else self.similarity in KINDS
+        return _is_of_similarities(self._maker()) if self.similarity is None else self.similarity in KINDS
 
     def _learned(self) -> Self:
         return super()._learned().set_params(gamma=getattr(self, "gamma_", None))  # type: ignore[no-any-return]
@@ -87,7 +87,7 @@ class ModelClusterer(Clusterer):
 
     def _beyond(self) -> Any:
         # A temperature for a perplexity takes chains longer than a fit should.
-        check_choice("beyond", self.beyond, ("sampled", "sparse"))
+        check_choice("beyond", self.beyond, get_args(Beyond))
         return "sparse" if self.perplexity is not None else self.beyond
 
     def _likeness(self, model: Any, points: Floats) -> Floats:
@@ -121,16 +121,16 @@ class ModelClusterer(Clusterer):
     def _data(self, points: Floats, maker: Any) -> Floats:
         # What the model is made of: similarities where it asks for them, or where the user does; else the rows.
         kind = self.similarity
-        if kind is None and maker not in OF_SIMILARITIES:
+        if kind is None and not _is_of_similarities(maker):
             return points
-        if maker in self._names.values() and maker not in OF_SIMILARITIES:
+        if maker in self._names.values() and not _is_of_similarities(maker):
             raise ValueError(
                 f"similarity is {kind!r}, but model {self.model!r} reads the rows as they are; leave it out"
             )
         kind = "rbf" if kind is None else kind
         matrix = similarity_of(points, kind, self._bandwidth(points, kind), self._leaf_labels)
         is_ours = isinstance(kind, str) and not self._is_precomputed
-        return centred(matrix) if is_ours and maker in _SIGNED else matrix
+        return centred(matrix) if is_ours and getattr(maker, "wants_signed", False) else matrix
 
     def _bandwidth(self, points: Floats, kind: Any) -> float | None:
         given = None if self.gamma is None else bandwidth_of(self.gamma)
@@ -151,3 +151,8 @@ class ModelClusterer(Clusterer):
         if self.beta is not None and self.perplexity is not None:
             raise ValueError("beta and perplexity are both given, and each of them sets the temperature; give one")
         return model if self.beta is None else model.with_beta(self.beta)
+
+
+def _is_of_similarities(maker: Any) -> bool:
+    # Whether it is a model that is made of a matrix; what a function makes is not known.
+    return getattr(maker, "pairwise_holds", None) == "similarities"

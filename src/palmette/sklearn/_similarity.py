@@ -8,12 +8,9 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_matrix, check_positive
-from palmette.models import Correlation, CorrelationClusters, Dasgupta
 from palmette.similarity import KINDS, of_points
 
-__all__ = ["OF_SIMILARITIES", "bandwidth_of", "gamma_of", "similarity_of"]
-
-OF_SIMILARITIES = (Dasgupta, Correlation, CorrelationClusters)  # models that are made of a matrix
+__all__ = ["bandwidth_of", "gamma_of", "similarity_of"]
 
 
 def similarity_of(

@@ -18,8 +18,6 @@ from palmette.sklearn._models import ModelClusterer
 
 __all__ = ["PartitionTrellisClustering"]
 
-_WITHIN = 0.1  # of the variance of a column: what the default prior expects within a cluster
-
 
 class PartitionTrellisClustering(ModelClusterer):
     """The most probable partition, into as many clusters as the data ask for or into `n_clusters`, and the posterior.
@@ -106,7 +104,8 @@ class PartitionTrellisClustering(ModelClusterer):
 
     @property
     def _is_mixture(self) -> bool:
-        return self.model is DirichletProcess or (isinstance(self.model, str) and self.model == "dirichlet-process")
+        made = self._names.get(self.model) if isinstance(self.model, str) else self.model
+        return made is self._names["dirichlet-process"]
 
     def _cluster(self, points: Floats, k: Any, y: Any) -> Partition:
         posterior: PartitionPosterior | SampledPartitions = self._posterior(points, n_clusters=k, rng=self._seed())
@@ -115,7 +114,7 @@ class PartitionTrellisClustering(ModelClusterer):
 
     def _options(self, maker: Any, points: Floats) -> dict[str, Any]:
         options = super()._options(maker, points)
-        if maker is not DirichletProcess:
+        if not self._is_mixture:
             return options
         self.likelihood_ = _default_likelihood(points) if self.likelihood is None else self.likelihood
         return {"concentration": self.concentration, "likelihood": self.likelihood_, **options}
@@ -141,4 +140,6 @@ class PartitionTrellisClustering(ModelClusterer):
 def _default_likelihood(points: Floats) -> NormalGamma:
     means, variances = moments(points)
     variances = np.where(variances > 0.0, variances, 1.0)
-    return NormalGamma(mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(_WITHIN * variances).tolist())
+    return NormalGamma(
+        mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(DEFAULTS.fitted_within * variances).tolist()
+    )

@@ -7,17 +7,16 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from palmette.array_types import Floats
 from palmette.checks import check_choice
+from palmette.defaults import DEFAULTS
 from palmette.partition import Partition
 from palmette.similarity import distances
 from palmette.sklearn._base import HierarchyClusterer
-from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Triplet, fit
+from palmette.ultrametric import Closest, Graph, Loss, Triplet, fit
+from palmette.ultrametric.losses import NAMED, mean_weight, named_loss
 
 __all__ = ["UltrametricClustering"]
 
-_NAMES = ("closest", "closest+size", "closest+triplet", "dasgupta")
-_SIZE_WEIGHT = 10.0  # that of the paper, from 500 rows on; with fewer, sizes say less
-_TOP = 10  # merges whose clusters should not be small
-_SLOPE = 50.0  # of Dasgupta's soft sizes, for weights of the order of 1
+_SUPERVISED = "closest+triplet"
 
 
 class UltrametricClustering(HierarchyClusterer):
@@ -68,13 +67,13 @@ class UltrametricClustering(HierarchyClusterer):
         n_clusters: int = 2,
         *,
         loss: Any = "closest+size",
-        n_neighbors: int = 5,
+        n_neighbors: int = DEFAULTS.neighbours,
         missing: str | None = None,
         margin: float = 1.0,
         start: Any = "weights",
-        max_iter: int = 4000,
-        learning_rate: float = 0.1,
-        tol: float = 0.1,
+        max_iter: int = DEFAULTS.iterations,
+        learning_rate: float = DEFAULTS.learning_rate,
+        tol: float = DEFAULTS.fitted_tolerance,
         progress: bool | None = None,
     ) -> None:
         self._keep(locals())
@@ -106,21 +105,15 @@ class UltrametricClustering(HierarchyClusterer):
     def _make_loss(self, graph: Graph, y: Any) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
-        check_choice("loss", self.loss, _NAMES, ", or a palmette.ultrametric.Loss")
-        unit = float(graph.weights.mean()) if graph.n_edges else 1.0
-        unit = unit if unit > 0.0 else 1.0
-        if self.loss == "dasgupta":
-            return Dasgupta(slope=_SLOPE / unit)
-        if self.loss == "closest+size":
-            return Closest() + min(_SIZE_WEIGHT, graph.n_vertices / 50.0) * ClusterSize(top=_TOP)
-        if self.loss == "closest+triplet":
-            return Closest() + Triplet(_classes(y, graph.n_vertices), margin=self.margin * unit)
-        return Closest()
+        check_choice("loss", self.loss, tuple(sorted([*NAMED, _SUPERVISED])), ", or a palmette.ultrametric.Loss")
+        if self.loss != _SUPERVISED:
+            return named_loss(self.loss, graph)
+        return Closest() + Triplet(_classes(y, graph.n_vertices), margin=self.margin * mean_weight(graph))
 
     def _learned(self) -> Self:
         # Classes must not help to find the clusters that are compared with them.
         again = super()._learned()
-        is_supervised = isinstance(self.loss, str) and self.loss == "closest+triplet"
+        is_supervised = isinstance(self.loss, str) and self.loss == _SUPERVISED
         return again.set_params(loss="closest") if is_supervised else again
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer, check_positive
+from palmette.defaults import DEFAULTS
 from palmette.progress import Progress
 from palmette.ultrametric.adam import Adam
 from palmette.ultrametric.average import average_linkage
@@ -73,7 +74,7 @@ class Fit(FoundUltrametric):
         how = "converged" if self.converged else "not converged"
         return f"Fit({self.loss!r}, best_loss={self.best_loss:.6g} after {self.iterations} iterations, {how})"
 
-    def resume(self, iterations: int = 4000) -> Fit:
+    def resume(self, iterations: int = DEFAULTS.iterations) -> Fit:
         """So many iterations more, from where this fit ended; the same as if it had never been interrupted.
 
         >>> from palmette.ultrametric import Closest
@@ -92,9 +93,9 @@ def fit(
     *,
     start: str | npt.ArrayLike | Sequence[str] = "weights",
     steps: str = "rounds",
-    iterations: int = 4000,
-    learning_rate: float = 0.1,
-    tolerance: float | None = 0.01,
+    iterations: int = DEFAULTS.iterations,
+    learning_rate: float = DEFAULTS.learning_rate,
+    tolerance: float | None = DEFAULTS.tolerance,
     scale: float | None = None,
     progress: bool | None = None,
 ) -> Fit:

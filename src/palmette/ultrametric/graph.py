@@ -14,6 +14,7 @@ from palmette._immutable import Immutable, read_only
 from palmette._jit import kernel
 from palmette.array_types import Floats, Indices, Ints
 from palmette.checks import as_integers, check_integer, check_matrix
+from palmette.defaults import DEFAULTS
 from palmette.labels import check_labels, columns_as_rows, labels_of, name_leaves
 from palmette.ultrametric.edge_lists import near_edges, neighbour_edges, pixel_edges, sparse_edges
 from palmette.ultrametric.kd_tree import check_coordinates
@@ -85,7 +86,12 @@ class Graph(Immutable):
 
     @classmethod
     def from_points(
-        cls, points: npt.ArrayLike, k: int = 5, *, labels: Iterable[str] | None = None, averaged: bool = False
+        cls,
+        points: npt.ArrayLike,
+        k: int = DEFAULTS.neighbours,
+        *,
+        labels: Iterable[str] | None = None,
+        averaged: bool = False,
     ) -> Graph:
         """The k nearest neighbours of every point, and the edges of the Euclidean minimum spanning tree.
 
@@ -113,7 +119,9 @@ class Graph(Immutable):
         return cls._made(sources, targets, weights, n, 1, names)
 
     @classmethod
-    def from_distances(cls, distances: npt.ArrayLike, k: int = 5, *, labels: Iterable[str] | None = None) -> Graph:
+    def from_distances(
+        cls, distances: npt.ArrayLike, k: int = DEFAULTS.neighbours, *, labels: Iterable[str] | None = None
+    ) -> Graph:
         """The k nearest neighbours of every vertex by (N, N) distances, and the edges of a minimum spanning tree.
 
         What `from_points` makes of points, for those that have gaps or are not in a space: see

@@ -10,7 +10,8 @@ import click
 import numpy as np
 
 import palmette as pal
-from palmette.cli.notes import note
+from palmette.cli.asking.imputation import IMPUTED, Units, filled, placed
+from palmette.cli.notes import note, progress
 from palmette.cli.options import (
     draws_option,
     input_options,
@@ -21,13 +22,12 @@ from palmette.cli.options import (
 )
 from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files, check_file, with_support, write_rows
-from palmette.cli.telling.gaps import IMPUTED, Units, filled, placed
 from palmette.cli.telling.results import judged
 from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
 from palmette.coalescent.twins import refuse_twins
+from palmette.errors import InfiniteDensity
 
 __all__ = ["coalescent"]
 
@@ -192,9 +192,8 @@ def _without_constants(problem: Problem, quiet: bool) -> Problem:
             f"{leaves.table.source}: every column ({names}) has one value only, so the rows are all the same"
         )
     note(f"{names} has the same value in every row, which tells nothing, and is left out.", quiet)
-    kept = np.flatnonzero(spread > 0.0)
-    told = replace(leaves, values=leaves.values[:, kept], variables=tuple(leaves.variables[c] for c in kept))
-    return replace(problem, leaves=told)
+    kept = np.flatnonzero(spread > 0.0).tolist()
+    return replace(problem, leaves=leaves.of_columns(kept))
 
 
 def _infer(problem: Problem, options: dict[str, Any]) -> tuple[Any, str, Any]:
@@ -208,9 +207,7 @@ def _infer(problem: Problem, options: dict[str, Any]) -> tuple[Any, str, Any]:
             warnings.simplefilter("ignore", UserWarning)
             size = _n_particles(points.shape, options)
             draws = pal.coalescent.smc(points, process, size, n_runs=options["runs"], leaf_ages=ages, **how)
-    except ValueError as trouble:
-        if "leaf_variance" not in str(trouble):
-            raise
+    except InfiniteDensity:
         raise ValueError("two rows are the same, and a density is infinite; give --leaf-variance 0.01, say") from None
     return process, source, draws
 

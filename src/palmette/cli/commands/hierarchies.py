@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli.notes import note
+from palmette.cli.asking.bootstrap import resampling
+from palmette.cli.asking.posteriors import infer_hierarchies
+from palmette.cli.notes import note, progress
 from palmette.cli.options import (
     answer_options,
     beyond_options,
@@ -18,13 +20,11 @@ from palmette.cli.options import (
     output_options,
     posterior_options,
 )
-from palmette.cli.reading.hierarchy_models import NAMES, OF_SIMILARITIES, choose_model
+from palmette.cli.reading.hierarchy_models import NAMES, choose_model, only_compares
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import infer_hierarchies, progress
 from palmette.cli.telling.files import Files
-from palmette.cli.telling.resampled import resampling
-from palmette.cli.telling.sampled import SampledAnswers
+from palmette.cli.telling.sampled import SampledHierarchyAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
 
@@ -81,14 +81,14 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     check_answers(options)
     files = Files.of(options, file)
     beta = check_temperature(options["beta"], options["perplexity"])
-    gaps = "pairwise" if model in OF_SIMILARITIES else "refuse"
+    gaps = "pairwise" if only_compares(model) else "refuse"
     problem = load(file, options, model or "contrasts, the model unless --model names another,", gaps=gaps)
     chosen = choose_model(problem, model, beta, options)
     posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
     words, facts = chosen.described(posterior)
     resample = resampling(problem, chosen, posterior, options)
     extra: dict[str, Any] = {"missing": problem.missing, "model": facts}
-    if isinstance(posterior, pal.sampling.SampledPosterior):
+    if posterior.kind == "chains":
         if options["coverage"]:
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
         told = [problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}."]
@@ -96,7 +96,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
             estimated = pal.evidence.compare(posterior, at_best=None)
             extra["structure"] = _told(estimated)
             told.insert(0, str(estimated))
-        answers = SampledAnswers(posterior, problem.leaves, files, options, resample)
+        answers = SampledHierarchyAnswers(posterior, problem.leaves, files, options, resample)
         answers.tell("hierarchies", file, as_json, extra, told)
         return
     if not (posterior.is_exact or options["coverage"]):

@@ -12,8 +12,8 @@ import click
 from palmette.batch import Results
 from palmette.batch.inference import Beyond
 from palmette.batch.run import MANIFEST
+from palmette.cli.notes import progress
 from palmette.cli.options import stack
-from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
 from palmette.jets import SEARCHES, Comparison, ShowerFit, Writer, compare, fit_shower, infer, stream

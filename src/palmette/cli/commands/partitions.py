@@ -5,21 +5,22 @@ from typing import Any
 
 import click
 
-import palmette as pal
+from palmette.cli.asking.posteriors import infer_partitions
 from palmette.cli.options import answer_options, beyond_options, output_options, posterior_options
+from palmette.cli.reading.partition_models import NAMES, choose_model
 from palmette.cli.reading.problem import Problem, check_temperature, load
 from palmette.cli.telling.answers import PartitionAnswers, check_answers
-from palmette.cli.telling.exactness import infer_partitions
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledPartitionAnswers
 from palmette.cli.telling.summary import in_numbers
+from palmette.defaults import DEFAULTS
 
 __all__ = ["partitions"]
 
 
 @click.command()
 @posterior_options(
-    ["correlation", "dirichlet-process"],
+    NAMES,
     click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Given that there are so many clusters."),
     click.option("--concentration", type=float, default=1.0, show_default=True, help="α of the Dirichlet process."),
     click.option(
@@ -32,7 +33,7 @@ __all__ = ["partitions"]
     click.option(
         "--within",
         type=float,
-        default=0.25,
+        default=DEFAULTS.within,
         show_default=True,
         help="normal: variance within clusters that is expected.",
     ),
@@ -70,12 +71,12 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
     if mixture and options["likelihood"] != "normal":
         options["standardise"] = False
     problem = load(file, options, model, gaps="model" if mixture else "pairwise")
-    made, likeness, words = _model(problem, beta, options)
-    posterior = infer_partitions(made, likeness, options, options["n_clusters"])
+    made, likeness, words = choose_model(problem, beta, options)
+    posterior = infer_partitions(made, likeness, options)
     found_beta = posterior.model.beta if posterior.model.is_tempered else None
     extra = {"missing": problem.missing, "model": {"name": model, "beta": found_beta}}
     words += "" if found_beta is None else f", β = {found_beta:.6g}"
-    if isinstance(posterior, pal.sampling.SampledPartitions):
+    if posterior.kind == "chains":
         told = (problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}.")
         sampled = SampledPartitionAnswers(posterior, problem.leaves, files, options)
         sampled.tell("partitions", file, as_json, extra, told)
@@ -88,30 +89,3 @@ def _lines(problem: Problem, posterior: Any, model: str) -> Iterator[str]:
     yield problem.described
     yield f"Model: {model}"
     yield in_numbers(posterior, "partitions")
-
-
-def _model(problem: Problem, beta: float, options: dict[str, Any]) -> tuple[Any, Any, str]:
-    # The model, how alike leaves are (for linkages), and what is to be said of it.
-    if problem.model == "correlation":
-        affinity, centre = problem.affinity()
-        made: Any = pal.models.CorrelationClusters(affinity, beta, labels=problem.labels)
-        return made, problem.similarity, f"correlation clustering of similarities minus {centre:.4g}"
-    if options["beta"] is not None or options["perplexity"] is not None:
-        raise click.UsageError(
-            "a Dirichlet process has no temperature; --concentration sets how many clusters it expects"
-        )
-    likelihood, concentration = _likelihood(options), options["concentration"]
-    made = pal.models.DirichletProcess(problem.points(), concentration, likelihood, labels=problem.labels)
-    likeness = pal.similarity.likeness(problem.leaves.values, filled=True)
-    return made, likeness, f"Dirichlet process with α = {concentration:g}, {likelihood}"
-
-
-def _likelihood(options: dict[str, Any]) -> Any:
-    match options["likelihood"]:
-        case "binary":
-            return pal.likelihoods.BetaBernoulli()
-        case "categorical":
-            return pal.likelihoods.DirichletCategorical()
-    if not 0 < options["within"] < float("inf"):
-        raise click.BadParameter(f"{options['within']} is not a positive number", param_hint="--within")
-    return pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=options["within"])

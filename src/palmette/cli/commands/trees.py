@@ -9,13 +9,14 @@ import click
 import numpy as np
 
 import palmette as pal
+from palmette.cli.notes import progress
 from palmette.cli.options import answer_options, draws_option, memory_option, output_options
+from palmette.cli.reading.cells import class_in
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.reading.tables import TextTable, read_table
-from palmette.cli.reading.unpacking import read_bytes
+from palmette.cli.reading.unpacking import read_bytes, unpacked
 from palmette.cli.telling import summary
 from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.summary import perplexity
 
@@ -138,10 +139,9 @@ def _agreement(runs: list[pal.interop.TreeSet], sample: pal.interop.TreeSet) -> 
 
 
 def _read(file: str, raw: bytes) -> Any:
-    if file.lower().endswith(".gz"):
-        return pal.interop.read_trees(file)
-    stream = BytesIO(raw)
-    stream.name = "standard input" if file == "-" else file
+    name = "standard input" if file == "-" else file
+    stream = BytesIO(unpacked(raw, name))
+    stream.name = name
     return pal.interop.read_trees(stream)
 
 
@@ -179,14 +179,14 @@ def _rooted(sample: pal.interop.TreeSet, options: dict[str, Any]) -> pal.interop
 def _leaves(source: str, raw: bytes, labels: tuple[str, ...], class_file: str | None) -> Leaves:
     table = TextTable(source, None, [[label] for label in labels], [], raw)
     classes = None if class_file is None else _classes(class_file, labels)
-    return Leaves(labels, classes, np.empty((len(labels), 0)), (), True, table)
+    return Leaves(labels, classes, np.empty((len(labels), 0)), (), 0, table)
 
 
-def _classes(file: str, labels: tuple[str, ...]) -> tuple[str, ...]:
+def _classes(file: str, labels: tuple[str, ...]) -> tuple[str | None, ...]:
     table = read_table(file)
     if table.n_columns < 2:
         raise ValueError(f"{file} has one column; labels and classes are two")
-    found = {row[0].strip(): row[1].strip() for row in table.rows}
+    found = {row[0].strip(): class_in(row[1]) for row in table.rows}
     missing = [label for label in labels if label not in found]
     if missing:
         raise ValueError(f"{file} has no class for the leaf {missing[0]!r}")

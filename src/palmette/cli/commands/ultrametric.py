@@ -10,11 +10,12 @@ import click
 import numpy as np
 
 import palmette as pal
+from palmette.cli.notes import progress
 from palmette.cli.options import input_options, matrix_option, missing_option, output_options, standardise_option
 from palmette.cli.reading.problem import Problem, load
 from palmette.cli.telling import results, summary
-from palmette.cli.telling.exactness import progress
 from palmette.cli.telling.files import Files
+from palmette.defaults import DEFAULTS
 
 __all__ = ["ultrametric"]
 
@@ -24,7 +25,13 @@ __all__ = ["ultrametric"]
 @matrix_option
 @missing_option
 @standardise_option
-@click.option("--neighbours", type=click.IntRange(1), default=5, show_default=True, help="Edges of each row's vertex.")
+@click.option(
+    "--neighbours",
+    type=click.IntRange(1),
+    default=DEFAULTS.neighbours,
+    show_default=True,
+    help="Edges of each row's vertex.",
+)
 @click.option(
     "--loss",
     type=click.Choice(["closest", "closest+size", "dasgupta"]),
@@ -32,7 +39,13 @@ __all__ = ["ultrametric"]
     show_default=True,
     help="What is made small: squared differences to the distances, these plus small clusters, Dasgupta's cost.",
 )
-@click.option("--iterations", type=click.IntRange(1), default=4000, show_default=True, help="At most so many.")
+@click.option(
+    "--iterations",
+    type=click.IntRange(1),
+    default=DEFAULTS.iterations,
+    show_default=True,
+    help="At most so many.",
+)
 @click.option("--clusters", "n_clusters", type=click.IntRange(1), help="Cut into so many, for --membership and --json.")
 @output_options("newick", "table", "membership", "plot")
 def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any) -> None:
@@ -59,9 +72,10 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
         )
     with warnings.catch_warnings():  # whether the loss settled is said below
         warnings.simplefilter("ignore", UserWarning)
+        graph = _graph(problem, options["neighbours"])
         fitted = pal.ultrametric.fit(
-            _graph(problem, options["neighbours"]),
-            _loss(options["loss"]),
+            graph,
+            pal.ultrametric.losses.named_loss(options["loss"], graph),
             start=("weights", "average"),
             iterations=options["iterations"],
             progress=progress(options["quiet"]),
@@ -91,13 +105,6 @@ def _graph(problem: Problem, neighbours: int) -> Any:
     between = problem.distances()
     i, j = np.triu_indices(len(between), 1)
     return pal.ultrametric.Graph(np.column_stack([i, j]), between[i, j], labels=problem.labels)
-
-
-def _loss(name: str) -> Any:
-    if name == "dasgupta":
-        return pal.ultrametric.Dasgupta()
-    closest = pal.ultrametric.Closest()
-    return closest if name == "closest" else closest + pal.ultrametric.ClusterSize(top=10)
 
 
 def _write(files: Files, hierarchy: pal.Hierarchy, flat: pal.Partition | None, problem: Problem) -> None:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-__all__ = ["as_text", "is_missing", "is_number", "kind", "with_decimal_points"]
+__all__ = ["as_text", "class_in", "is_missing", "is_number", "kind", "with_decimal_points"]
 
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "null", "?"}
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
@@ -20,6 +20,11 @@ def as_text(value: Any) -> str:
 def is_missing(cell: str) -> bool:
     """Whether a cell says that there is no value: empty, NA, N/A, #N/A, NaN, null or ?, in any case."""
     return cell.strip().lower() in _MISSING
+
+
+def class_in(cell: str) -> str | None:
+    """The class that a cell names, None if it is missing."""
+    return None if is_missing(cell) else cell.strip()
 
 
 def is_number(cell: str) -> bool:

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.cli.reading.cells import is_missing, is_number
+from palmette.cli.reading.cells import class_in, is_missing, is_number
 from palmette.cli.reading.gene_names import are_genes
 from palmette.cli.reading.tables import TextTable
 
-__all__ = ["Leaves", "as_matrix", "choose_columns"]
+__all__ = ["Leaves", "as_matrix", "choose_columns", "labels_in", "number_in"]
 
 _FEWEST_GENES = 100  # rows from which on a table may have been meant the other way round
 
@@ -20,13 +21,26 @@ class Leaves:
     """One leaf per row: its name, its class if there is one, and its numbers, NaN where one is missing."""
 
     labels: tuple[str, ...]
-    classes: tuple[str, ...] | None
+    classes: tuple[str | None, ...] | None  #: None where a leaf has none
     values: Floats  #: (n, d)
     variables: tuple[str, ...]  #: names of the d columns
-    has_names: bool  #: whether the labels come from a column
+    label_at: int | None  #: the column of the table that the labels come from
     table: TextTable
+    columns: tuple[int, ...] = ()  #: the d columns of the table, unless it is a matrix
+    states: tuple[tuple[str, ...], ...] = ()  #: what numbers of each stand for, if they do
     ages: Floats | None = None  #: (n,): of the leaves, if a column has them
     notes: tuple[str, ...] = ()  #: what was left out, or looks odd, for stderr
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the labels come from a column."""
+        return self.label_at is not None
+
+    def of_columns(self, kept: Sequence[int]) -> Self:
+        """The same with these of the d columns."""
+        parts = {name: getattr(self, name) for name in ("variables", "columns", "states")}
+        told: dict[str, Any] = {name: tuple(part[c] for c in kept) for name, part in parts.items() if part}
+        return replace(self, values=self.values[:, kept], **told)
 
     def first_gap(self, model: str) -> str:
         """Which value is missing, and how many more, for whoever needs all of them."""
@@ -72,13 +86,16 @@ def choose_columns(
     if not numbers:
         wanted = "categories" if categories else "numbers"
         raise ValueError(f"{table.source} has no column of {wanted} left, beside labels and classes")
+    states = tuple(_states(table, column) for column in numbers) if categories else ()
     return Leaves(
-        labels=_labels(table, label_at),
-        classes=None if class_at is None else tuple(row[class_at].strip() for row in table.rows),
-        values=_codes(table, numbers) if categories else _values(table, numbers),
+        labels=labels_in(table, label_at),
+        classes=None if class_at is None else tuple(class_in(row[class_at]) for row in table.rows),
+        values=_codes(table, numbers, states) if categories else _values(table, numbers),
         variables=tuple(str(c + 1) if table.columns is None else table.columns[c] for c in numbers),
-        has_names=label_at is not None,
+        label_at=label_at,
         table=table,
+        columns=tuple(numbers),
+        states=states,
         ages=None if ages_at is None else _ages(table, ages_at),
         notes=(*table.notes, *notes, *_turned(table, label_at, len(numbers))),
     )
@@ -131,7 +148,8 @@ def _find(table: TextTable, wanted: str, option: str) -> int:
     raise ValueError(f"{option} {wanted}: {table.source} has no such column; {there}, or 1 to {table.n_columns}")
 
 
-def _labels(table: TextTable, column: int | None) -> tuple[str, ...]:
+def labels_in(table: TextTable, column: int | None) -> tuple[str, ...]:
+    """The names of the rows, all different: their numbers if no column has them."""
     if column is None:
         return tuple(str(number) for number in range(1, len(table.rows) + 1))
     seen: dict[str, str] = {}
@@ -150,9 +168,9 @@ def _labels(table: TextTable, column: int | None) -> tuple[str, ...]:
 
 def _values(table: TextTable, columns: list[int]) -> Floats:
     values = np.empty((len(table.rows), len(columns)))
-    for i, row in enumerate(table.rows):
+    for i in range(len(table.rows)):
         for j, column in enumerate(columns):
-            values[i, j] = _number(table, i, column, row[column])
+            values[i, j] = number_in(table, i, column)
     return values
 
 
@@ -170,17 +188,21 @@ def _ages(table: TextTable, column: int) -> Floats:
     return ages
 
 
-def _codes(table: TextTable, columns: list[int]) -> Floats:
-    codes = np.full((len(table.rows), len(columns)), np.nan)
+def _states(table: TextTable, column: int) -> tuple[str, ...]:
+    return tuple(sorted({row[column].strip() for row in table.rows if not is_missing(row[column])}))
+
+
+def _codes(table: TextTable, columns: list[int], states: tuple[tuple[str, ...], ...]) -> Floats:
+    codes = np.empty((len(table.rows), len(columns)))
     for j, column in enumerate(columns):
-        cells = [row[column].strip() for row in table.rows]
-        known = [i for i, cell in enumerate(cells) if not is_missing(cell)]
-        number = {text: code for code, text in enumerate(sorted({cells[i] for i in known}))}
-        codes[known, j] = [number[cells[i]] for i in known]
+        number = {text: code for code, text in enumerate(states[j])}
+        codes[:, j] = [number.get(row[column].strip(), np.nan) for row in table.rows]
     return codes
 
 
-def _number(table: TextTable, row: int, column: int, cell: str) -> float:
+def number_in(table: TextTable, row: int, column: int) -> float:
+    """The number in a cell, NaN if it is missing; an error says where anything else stands."""
+    cell = table.rows[row][column]
     if is_missing(cell):
         return np.nan
     where = f"{table.source}, {table.places[row]}, {table.name(column)}"
@@ -206,7 +228,7 @@ def as_matrix(leaves: Leaves, kind: str) -> Leaves:
             "one as of the other (is it a table of points? then leave out --precomputed)"
         )
     matrix, labels = _ordered(leaves)
-    found = replace(leaves, values=matrix, labels=labels, variables=labels)
+    found = replace(leaves, values=matrix, labels=labels, variables=labels, columns=())
     _check_entries(found, kind)
     return found
 

@@ -5,7 +5,7 @@ over gaps. All others need the points themselves, and the mean of a column in pl
 look alike: so that is done on request only.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -93,8 +93,7 @@ def settle(leaves: Leaves, given: str | None, default: str, model: str) -> tuple
             why = "has missing values; try --missing mean" if way == "drop-columns" else "is empty"
             raise ValueError(f"{leaves.table.source}: no column is left, since every one {why}")
         n_left_out = unknown.shape[1] - len(kept)
-        variables = tuple(leaves.variables[column] for column in kept)
-        found = replace(leaves, values=leaves.values[:, kept], variables=variables)
+        found = leaves.of_columns(kept.tolist())
     if way == "mean":
         _require_values(found)
     gaps = Gaps(way, n_missing, n_values, n_left_out, len(found.variables), _overlap(found, way), _fewest(found))

@@ -12,7 +12,7 @@ import palmette as pal
 from palmette.array_types import Floats
 from palmette.cli.reading.problem import Problem
 
-__all__ = ["NAMES", "OF_SIMILARITIES", "ChosenModel", "choose_model", "make_model"]
+__all__ = ["NAMES", "ChosenModel", "choose_model", "make_model", "only_compares"]
 
 NAMES = {
     "contrasts": "contrasts of points",
@@ -23,9 +23,26 @@ NAMES = {
     "correlation": "hierarchical correlation clustering",
     "sum-of-squares": "sums of squares",
 }
-_COSTS = ("dasgupta", "correlation", "sum-of-squares")
-OF_SIMILARITIES = ("dasgupta", "correlation")  #: models that see rows by how alike two are only
 _PAIRS = {"graph": "HierarchicalRandomGraph", "counts": "PoissonPairs", "normal-pairs": "NormalPairs"}
+_CLASSES = _PAIRS | {
+    "contrasts": "Contrasts",
+    "dasgupta": "Dasgupta",
+    "correlation": "Correlation",
+    "sum-of-squares": "SumOfSquares",
+}
+
+
+def only_compares(name: str | None) -> bool:
+    """Whether the model of this name sees rows by how alike two are only."""
+    return name is not None and _class(name).pairwise_holds == "similarities"
+
+
+def _is_cost(name: str) -> bool:
+    return bool(_class(name).is_tempered)
+
+
+def _class(name: str) -> Any:
+    return getattr(pal.models, _CLASSES[name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +58,7 @@ class ChosenModel:
     @property
     def is_cost(self) -> bool:
         """Whether it has a temperature, which somebody has to choose."""
-        return self.name in _COSTS
+        return bool(self.model.is_tempered)
 
     def described(self, posterior: Any) -> tuple[str, dict[str, Any]]:
         """What is said of it and told to programs, once there is a posterior: with the parameters of that."""
@@ -49,7 +66,7 @@ class ChosenModel:
         names = ("beta",) if self.is_cost else tuple(model.parameter_ranges)
         values = {name: float(getattr(model, name)) for name in names}
         facts = {"name": self.name, **self.facts, **values}
-        if isinstance(posterior, pal.posterior.HierarchyMixture):
+        if posterior.kind == "averages":
             ends = {name: [end([part[name] for part in posterior.parameters]) for end in (min, max)] for name in names}
             shown = [f"{name} from {low:.3g} to {high:.3g}" for name, (low, high) in ends.items()]
             return f"{words}, averaged over {' and '.join(shown)}", {**facts, "averaged_over": ends}
@@ -61,12 +78,13 @@ def choose_model(problem: Problem, name: str | None, beta: float, options: dict[
     """The model that was asked for; else contrasts of points, a random graph of a 0/1 matrix, or Dasgupta's cost."""
     name = _default(problem) if name is None else name
     given = [option for option in ("beta", "perplexity") if options[option] is not None]
-    if name not in _COSTS and given:
+    if given and not _is_cost(name):
+        *costs, last = filter(_is_cost, NAMES)
         raise click.UsageError(
             f"--{given[0]} is for models that are costs; {name} is a likelihood and needs no temperature. "
-            f"Leave it out, or add --model {', '.join(_COSTS[:-1])} or {_COSTS[-1]}"
+            f"Leave it out, or add --model {', '.join(costs)} or {last}"
         )
-    if name not in OF_SIMILARITIES:
+    if not only_compares(name):
         _refuse_similarities(name)
     if name != "contrasts" and options["dimension"] is not None:
         raise click.UsageError(f"--dimension is for --model contrasts, not for {name}")

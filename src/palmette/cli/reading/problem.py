@@ -87,7 +87,7 @@ class Problem:
         if self.leaves.ages is not None:
             words.append(f"ages of {self.leaves.ages.min():g} to {self.leaves.ages.max():g}")
         if self.leaves.classes:
-            words.append(f"{len(set(self.leaves.classes))} classes")
+            words.append(f"{len(set(self.leaves.classes) - {None})} classes")
         return f"{n} {'leaf' if n == 1 else 'leaves'} from {self.leaves.table.source}: {'; '.join(words)}"
 
 

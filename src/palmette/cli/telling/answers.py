@@ -10,11 +10,11 @@ import click
 
 import palmette as pal
 from palmette.cli._group import COMMAND_LINE
+from palmette.cli.asking.bootstrap import Figures, Resampled
 from palmette.cli.options import NEXUS_DRAWS
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.telling import results, summary
 from palmette.cli.telling.files import Files, with_support
-from palmette.cli.telling.resampled import Figures, Resampled
 
 __all__ = ["Answers", "HierarchyAnswers", "PartitionAnswers", "check_answers"]
 

@@ -15,7 +15,7 @@ import palmette as pal
 from palmette._version import __version__
 from palmette.cli.reading.columns import Leaves
 
-__all__ = ["clustering", "clusters_of", "echo", "finite", "heading", "numbers", "ranked", "with_errors"]
+__all__ = ["clustering", "clusters_of", "echo", "finite", "heading", "judged", "numbers", "ranked", "with_errors"]
 
 
 def heading(command: str, source: str, leaves: Leaves) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from palmette.cli.telling import results, summary
 from palmette.cli.telling.answers import Answers, HierarchyAnswers, PartitionAnswers
 from palmette.cli.telling.files import with_support
 
-__all__ = ["EstimatedAnswers", "SampledAnswers", "SampledPartitionAnswers"]
+__all__ = ["EstimatedAnswers", "SampledHierarchyAnswers", "SampledPartitionAnswers"]
 
 
 class EstimatedAnswers(Answers):
@@ -59,7 +59,7 @@ class _FromChains(EstimatedAnswers):
         return "The chains do not agree: do not rely on these numbers. Run longer (--seconds)."
 
 
-class SampledAnswers(_FromChains, HierarchyAnswers):
+class SampledHierarchyAnswers(_FromChains, HierarchyAnswers):
     """The questions that a sampled posterior over hierarchies is asked."""
 
     best_title = "The most probable hierarchy that was found"

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 import palmette as pal
-from palmette.cli.telling.resampled import Resampled
-from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
+from palmette.cli.asking.bootstrap import Resampled
+from palmette.cli.telling.text import bar, cluster_text, dendrogram, one_line, percent
 
 __all__ = [
     "facts",
@@ -28,7 +28,8 @@ __all__ = [
     "say_partition",
 ]
 
-_SHOWN = 12
+_SHOWN = 12  # clusters of all
+_OF_ONE = 40  # clusters of one partition
 
 
 def _width() -> int:
@@ -36,9 +37,10 @@ def _width() -> int:
 
 
 def facts(*lines: str) -> None:
-    """Plain lines, wrapped."""
+    """Plain lines, wrapped; names from files have no power over the terminal."""
     for line in lines:
-        click.echo(textwrap.fill(line, _width(), subsequent_indent="  ", break_on_hyphens=False))
+        rows = textwrap.wrap(line, _width(), subsequent_indent="  ", break_on_hyphens=False)
+        click.echo("\n".join(map(one_line, rows)))
 
 
 def in_numbers(posterior: Any, things: str) -> str:
@@ -46,7 +48,7 @@ def in_numbers(posterior: Any, things: str) -> str:
     kind, bound = f"all {posterior.count:,}", ""
     if not posterior.is_exact:
         kind, bound = f"{_short(posterior.count)} chosen", " (a lower bound)"
-    name = "log evidence" if isinstance(posterior, pal.posterior.HierarchyMixture) else "log Z"
+    name = "log evidence" if posterior.kind == "averages" else "log Z"
     return f"{name} = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
 
 
@@ -68,7 +70,7 @@ def _large(entropy: float) -> str:
     return f"e^{entropy:.1f}"
 
 
-def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str] | None) -> None:
+def say_hierarchy(title: str, hierarchy: pal.Hierarchy, classes: Sequence[str | None] | None) -> None:
     """A hierarchy with its support."""
     click.echo(f"\n{title}")
     # Rounded, so that 0.905 reads 0.91 also where a sum has missed it by a hair.
@@ -122,25 +124,31 @@ def _named(found: Any, cluster: Iterable[int], width: int = 50) -> str:
     return cluster_text([found.labels[leaf] for leaf in sorted(cluster)], width)
 
 
-def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str] | None) -> None:
+def say_partition(title: str, partition: pal.Partition, posterior: Any, classes: Sequence[str | None] | None) -> None:
     """The clusters of a partition, each with its probability."""
     click.echo(f"\n{title}")
     clusters = partition.clusters_by_size()
-    for cluster in clusters[:40]:
-        kinds = sorted({classes[leaf] for leaf in cluster}) if classes else []
+    for cluster in clusters[:_OF_ONE]:
+        kinds = sorted({one_line(own) for leaf in cluster if (own := classes[leaf])}) if classes else []
         probability = posterior.cluster_probability(cluster)
         error = _error(probability)
         named = _named(partition, cluster, _width() - 30 - len(error))
         click.echo(f"  {float(probability):.3f}{error}  {named}{'  [' + ', '.join(kinds) + ']' if kinds else ''}")
-    if len(clusters) > 40:
-        click.echo(f"  … and {len(clusters) - 40:,} more (--membership writes all of them)")
+    _say_more(clusters)
 
 
 def say_clusters_of(title: str, partition: pal.Partition) -> None:
     """The clusters of a partition, by size."""
     click.echo(f"\n{title}")
-    for cluster in partition.clusters_by_size()[:40]:
+    clusters = partition.clusters_by_size()
+    for cluster in clusters[:_OF_ONE]:
         click.echo(f"  {_named(partition, cluster, _width() - 10)}")
+    _say_more(clusters)
+
+
+def _say_more(clusters: Sequence[Any]) -> None:
+    if len(clusters) > _OF_ONE:
+        click.echo(f"  … and {len(clusters) - _OF_ONE:,} more (--membership writes all of them)")
 
 
 def say_how_many(posterior: pal.PartitionPosterior | pal.sampling.SampledPartitions) -> None:

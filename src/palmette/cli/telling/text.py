@@ -17,7 +17,7 @@ def dendrogram(
     hierarchy: Hierarchy,
     support: Sequence[float] | None = None,
     *,
-    classes: Sequence[str] | None = None,
+    classes: Sequence[str | None] | None = None,
     width: int = 100,
     max_rows: int = 40,
 ) -> str:
@@ -72,9 +72,10 @@ def _folded(hierarchy: Hierarchy, max_rows: int, max_depth: int) -> set[int]:
     return {v for v in depth if v >= hierarchy.n_leaves and (v in closed or depth[v] >= max_depth)}
 
 
-def _name(hierarchy: Hierarchy, node: int, classes: Sequence[str] | None) -> str:
+def _name(hierarchy: Hierarchy, node: int, classes: Sequence[str | None] | None) -> str:
     if node < hierarchy.n_leaves:
-        return one_line(hierarchy.labels[node]) + (f"  [{one_line(classes[node])}]" if classes else "")
+        own = classes[node] if classes else None
+        return one_line(hierarchy.labels[node]) + ("" if own is None else f"  [{one_line(own)}]")
     members = [hierarchy.labels[leaf] for leaf in hierarchy.leaves_below(node)]
     return cluster_text(members, 40) + f" ({len(members)} leaves)"
 

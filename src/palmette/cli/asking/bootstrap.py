@@ -11,10 +11,9 @@ import click
 
 import palmette as pal
 from palmette.array_types import Floats
-from palmette.cli.notes import note
+from palmette.cli.notes import note, progress
 from palmette.cli.reading.hierarchy_models import ChosenModel, make_model
 from palmette.cli.reading.problem import Problem
-from palmette.cli.telling.exactness import progress
 from palmette.defaults import DEFAULTS
 
 if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it

@@ -9,8 +9,8 @@ import numpy as np
 import palmette as pal
 from palmette.array_types import Floats
 from palmette.cli.reading.cells import is_missing
-from palmette.cli.reading.columns import Leaves, choose_columns
-from palmette.cli.reading.tables import read_table
+from palmette.cli.reading.columns import Leaves, labels_in, number_in
+from palmette.cli.reading.tables import TextTable, read_table
 
 __all__ = ["IMPUTED", "Units", "filled", "placed"]
 
@@ -23,9 +23,6 @@ class Units:
 
     def __init__(self, leaves: Leaves, points: Floats, categories: bool) -> None:
         self.leaves, self.categories = leaves, categories
-        columns = leaves.table.columns or tuple(str(c + 1) for c in range(leaves.table.n_columns))
-        self.at = [columns.index(name) for name in leaves.variables]
-        self.states = [_states(leaves, c) for c in self.at] if categories else []
         with np.errstate(invalid="ignore", divide="ignore"):
             self.scale = np.nan_to_num(np.ptp(_known(leaves.values), axis=0) / np.ptp(_known(points), axis=0), nan=1.0)
         self.shift = np.nanmean(leaves.values - points * self.scale, axis=0)
@@ -33,22 +30,25 @@ class Units:
     def to_file(self, value: float, column: int) -> Any:
         """A number of the model as it would stand in the file."""
         return (
-            self.states[column][int(value)]
+            self.leaves.states[column][int(value)]
             if self.categories
             else float(value * self.scale[column] + self.shift[column])
         )
 
-    def from_cell(self, cell: str, column: int, where: str) -> float:
-        """The number that a cell of another table with the same columns stands for; NaN if it is missing."""
+    def from_file(self, table: TextTable, row: int, at: int, column: int) -> float:
+        """The number that column `at` of another table stands for, as column `column`; NaN if it is missing."""
+        cell = table.rows[row][at].strip()
+        if not self.categories:
+            return float((number_in(table, row, at) - self.shift[column]) / self.scale[column])
         if is_missing(cell):
             return np.nan
-        if not self.categories:
-            return float((float(cell) - self.shift[column]) / self.scale[column])
-        if cell.strip() not in self.states[column]:
+        states = self.leaves.states[column]
+        if cell not in states:
             raise ValueError(
-                f"{where}: {cell.strip()!r} does not occur in the column of the first table; leave it empty"
+                f"{table.source}, {table.places[row]}: {cell!r} does not occur in the column of the first table; leave "
+                "it empty"
             )
-        return float(self.states[column].index(cell.strip()))
+        return float(states.index(cell))
 
 
 def filled(points: Floats, draws: Any, process: Any, units: Units, seed: int) -> list[tuple[str, str, Any, float]]:
@@ -65,19 +65,10 @@ def filled(points: Floats, draws: Any, process: Any, units: Units, seed: int) ->
 def placed(file: str, points: Floats, draws: Any, process: Any, units: Units, seed: int) -> list[dict[str, Any]]:
     """Where each row of another table joins: the likeliest branch, by the cluster below it, and its probability."""
     table = read_table(file)
-    if table.columns is None:
-        raise ValueError(f"{file} has no names of columns; they must be those of the first table")
-    missing = [name for name in units.leaves.variables if name not in table.columns]
-    if missing:
-        raise ValueError(f"{file} has no column {missing[0]!r}; it must have those of the first table")
-    others = [name for name in table.columns if name not in units.leaves.variables]
-    new = choose_columns(table, others[0] if others else None, None, others[1:], categories=units.categories)
-    columns = [table.columns.index(name) for name in units.leaves.variables]
+    label_at, columns = _same_columns(table, units.leaves)
+    labels = labels_in(table, label_at)
     rows = np.array(
-        [
-            [units.from_cell(row[c], j, f"{file}, {place}") for j, c in enumerate(columns)]
-            for row, place in zip(table.rows, table.places, strict=True)
-        ]
+        [[units.from_file(table, i, at, j) for j, at in enumerate(columns)] for i in range(len(table.rows))]
     )
     found = pal.coalescent.place(points, _few(draws, seed), process, rows)
     best = found.probabilities.argmax(axis=1)
@@ -89,8 +80,25 @@ def placed(file: str, points: Floats, draws: Any, process: Any, units: Units, se
             "age": float(found.ages[i, b]),
             "log_density": float(found.log_density[i]),
         }
-        for i, (label, b) in enumerate(zip(new.labels, best.tolist(), strict=True))
+        for i, (label, b) in enumerate(zip(labels, best.tolist(), strict=True))
     ]
+
+
+def _same_columns(table: TextTable, leaves: Leaves) -> tuple[int | None, list[int]]:
+    # The column of labels, and those of the variables: of several with one name, the first is the first.
+    if table.columns is None:
+        raise ValueError(f"{table.source} has no names of columns; they must be those of the first table")
+    left = list(range(table.n_columns))
+    columns = []
+    for name in leaves.variables:
+        at = next((c for c in left if table.columns[c] == name), None)
+        if at is None:
+            raise ValueError(f"{table.source} has no column {name!r}; it must have those of the first table")
+        left.remove(at)
+        columns.append(at)
+    known = leaves.table.columns
+    named = None if known is None or leaves.label_at is None else known[leaves.label_at]
+    return next((c for c in left if table.columns[c] == named), left[0] if left else None), columns
 
 
 def _few(draws: Any, seed: int) -> Any:
@@ -100,8 +108,3 @@ def _few(draws: Any, seed: int) -> Any:
 def _known(values: Floats) -> Floats:
     # Gaps are put in the middle, where they change no range.
     return np.where(np.isnan(values), np.nanmean(values, axis=0), values)
-
-
-def _states(leaves: Leaves, column: int) -> list[str]:
-    cells = [row[column].strip() for row in leaves.table.rows]
-    return sorted({cell for cell in cells if not is_missing(cell)})

@@ -1,0 +1,1 @@
+"""What is asked of the library about a problem: posteriors, bootstraps, gaps."""
