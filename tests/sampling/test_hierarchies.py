@@ -10,6 +10,7 @@ import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import sample_hierarchies
 from palmette.sampling.chains import Chains
+from palmette.sampling.hierarchy_chain import HierarchyChains
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,14 @@ def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
     assert whole.log_potentials.tobytes() == again.log_potentials.tobytes()
     with pytest.raises(ValueError, match="another model, seed or number of chains"):
         sample_hierarchies(MODEL.with_beta(2.0), seconds=None, sweeps=20, checkpoint=place)
+
+
+def test_no_start_is_made_for_nobody(monkeypatch):
+    options = {"seconds": None, "sweeps": 8, "n_chains": 2, "starts": [EXACT.map()] * 2}
+    found = sample_hierarchies(MODEL, **options)
+    monkeypatch.setattr(HierarchyChains, "cooled", None)
+    again = sample_hierarchies(MODEL, **options)
+    assert found.trees.parents.tobytes() == again.trees.parents.tobytes()
 
 
 def test_starts_and_a_few_sweeps_are_made_whatever_the_clock_says(monkeypatch):

@@ -10,6 +10,7 @@ from palmette.errors import ImpossibleData
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
 from palmette.sampling.anywhere import any_partition, log_bell_number
+from palmette.sampling.partition_chain import PartitionChains
 from palmette.sampling.partition_clusters import find_clusters, occurrences
 from palmette.sampling.partition_pairs import gains, pair_distances
 from palmette.sampling.partition_reference import reference_of
@@ -260,6 +261,14 @@ def test_a_given_start_is_where_a_chain_begins():
     model = CorrelationClusters(np.where(own[:, None] == own, 50.0, -50.0))
     post = sample_partitions(model, seconds=None, sweeps=10, starts=[start] * 4)
     assert [p for p, _ in post.best(9)] == [start]
+
+
+def test_no_start_is_made_for_nobody(monkeypatch):
+    alone = PartitionChains(MODEL, reference_of(MODEL), [], seed=0, n_chains=1)
+    monkeypatch.setattr(alone, "sweep", None)  # there is nothing to choose from, so nothing is to settle
+    alone.begin(0)
+    monkeypatch.setattr(PartitionChains, "_dispersed", None)
+    sample_partitions(MODEL, seconds=None, sweeps=8, n_chains=2, starts=[EXACT.map()] * 2)
 
 
 def rows_and_columns(beta):

@@ -41,15 +41,17 @@ class ChainKind(Protocol):
 
     width: int
     """Numbers that a state is written down with."""
-    n_candidates: int
-    """Starts that are made to choose from, if these are more than the chains."""
+
+    def n_starts(self, n_chains: int) -> int:
+        """Starts that are made for so many chains: as many, or more to choose from."""
+        ...
 
     def begin(self, chain: int) -> Any:
-        """The state of a chain at its start, or of one of the candidates."""
+        """A start: the state of a chain, or one to choose from."""
         ...
 
     def choose(self, states: list[Any], count: int) -> list[Any]:
-        """So many of the candidates."""
+        """So many of the starts, if there are more."""
         ...
 
     def sweep(self, state: Any) -> float:
@@ -113,7 +115,7 @@ class Chains:
         """Make the starts, unless the chains are on their way already."""
         n_chains = len(self.states)
         if n_chains and self.states[0] is None:
-            made: list[Any] = [None] * (max(n_chains, self._kind.n_candidates) if n_chains > 1 else 1)
+            made: list[Any] = [None] * self._kind.n_starts(n_chains)
 
             def begin_one(number: int) -> None:
                 made[number] = self._kind.begin(number)

@@ -14,7 +14,7 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.models.split_model import SplitModel
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import COOLING, new_stream
-from palmette.sampling.dispersal import far_apart, n_candidates
+from palmette.sampling.dispersal import far_apart, n_starts
 from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
 from palmette.sampling.starts import anneal, cooling
 
@@ -30,8 +30,12 @@ class HierarchyChains:
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int) -> None:
         self.moves = HierarchyMoves(model)
         self._model, self._starts, self._seed = model, starts, seed
-        self.width, self.n_candidates = 2 * model.n_leaves - 1, n_candidates(model.n_leaves)
+        self.width = 2 * model.n_leaves - 1
         self._cooling = cooling(self.moves, np.random.default_rng([seed, COOLING]))
+
+    def n_starts(self, n_chains: int) -> int:
+        """As many as there are chains if all are given; else more, to choose from."""
+        return n_starts(self._model.n_leaves, n_chains, len(self._starts))
 
     def begin(self, chain: int) -> HierarchyState:
         """At the start that is given for this chain, if it is possible, else at one that is cooled down."""

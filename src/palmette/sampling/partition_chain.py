@@ -25,7 +25,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 from palmette.sampling.chance import COOLING
-from palmette.sampling.dispersal import far_apart, n_candidates
+from palmette.sampling.dispersal import far_apart, n_starts
 from palmette.sampling.partition_moves import PartitionMoves, PartitionState
 from palmette.sampling.partition_pairs import pair_distances
 from palmette.sampling.partition_state import N_CLUSTERS, Groups
@@ -47,8 +47,11 @@ class PartitionChains:
     ) -> None:
         self._model, self._reference, self._starts, self._seed = model, reference, starts, seed
         self.moves = PartitionMoves(model, reference)
-        self.width, self.n_candidates = model.n_leaves, n_candidates(model.n_leaves)
-        self._n_chains, self._n_starts = n_chains, max(n_chains, self.n_candidates)
+        self.width, self._n_chains, self._n_starts = model.n_leaves, n_chains, self.n_starts(n_chains)
+
+    def n_starts(self, n_chains: int) -> int:
+        """As many as there are chains if all are given; else more, to choose from."""
+        return n_starts(self._model.n_leaves, n_chains, len(self._starts))
 
     def begin(self, chain: int) -> PartitionState:
         """At the start that is given for this chain, else at one of its own; cooled down if it is not possible."""

@@ -55,8 +55,12 @@ class TemperedChains:
         self._single = HierarchyChains(model, starts, seed)
         self.moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
         self.tempers = rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
-        self.width, self.n_candidates = self._single.width, 0
+        self.width = self._single.width
         self._n_tries = max(1, min(len(_PATIENCE), n_candidates(model.n_leaves) // 3))
+
+    def n_starts(self, n_chains: int) -> int:
+        """As many as there are chains: rungs find their way between answers."""
+        return n_chains
 
     def begin(self, chain: int) -> _Rungs:
         """All rungs from a given start, warmed up; else from the best, at t = 1, of several that are cooled down."""
@@ -85,7 +89,7 @@ class TemperedChains:
         return states[::-1]
 
     def choose(self, states: list[_Rungs], count: int) -> list[_Rungs]:
-        """All: rungs find their way between answers."""
+        """All there are."""
         return states[:count]
 
     def sweep(self, rungs: _Rungs) -> float:
