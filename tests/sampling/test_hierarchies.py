@@ -187,7 +187,7 @@ def test_few_leaves(n):
     assert len(post.cluster_probabilities()) == len(exact.cluster_probabilities())
 
 
-def test_bad_input_is_refused():
+def test_bad_input_is_refused(post):
     with pytest.raises(TypeError, match="SplitModel"):
         sample_hierarchies(pal.models.SplitFunction(4, lambda left, right: 0.0))
     with pytest.raises(ValueError, match="seconds is -1"):
@@ -196,5 +196,9 @@ def test_bad_input_is_refused():
         sample_hierarchies(MODEL, sweeps=2)
     with pytest.raises(ValueError, match="needs an end"):
         sample_hierarchies(MODEL, seconds=None, precision=0.0)
+    with pytest.raises(ValueError, match="needs an end"):
+        post.resume(seconds=None, precision=0.0)
+    with pytest.raises(ValueError, match="seconds is nan"):
+        post.resume(seconds=np.nan)
     with pytest.raises(ImpossibleData, match="no possible hierarchy"):
         sample_hierarchies(pal.models.SumOfSquares(np.eye(3)), forbid=[[0, 1], [0, 2], [1, 2]])

@@ -72,6 +72,7 @@ class Run(Generic[Answer]):
 
     def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
         """Let the chains run until their errors are small enough, they are so long, or the time is up."""
+        check_end(seconds, sweeps, precision, least=1)
         threads = check_threads(self.threads)
         until = np.inf if seconds is None else time.monotonic() + seconds
         done = int(self.chains.sweeps.min())
@@ -113,13 +114,13 @@ def _again(kind: type[Run[Any]], arguments: dict[str, Any], arrays: dict[str, An
     return made
 
 
-def check_end(seconds: float | None, sweeps: int | None, precision: float) -> None:
-    """Refuse limits that are none, or that never stop a run."""
+def check_end(seconds: float | None, sweeps: int | None, precision: float, *, least: int = _FEWEST) -> None:
+    """Refuse limits that are none, or that never stop a run, and fewer sweeps than the `least`."""
     check_seconds(seconds)
     if seconds is None and sweeps is None and not precision > 0.0:
         raise ValueError("sampling needs an end: give seconds, sweeps or a precision above 0")
     if sweeps is not None:
-        check_integer("sweeps", sweeps, _FEWEST)
+        check_integer("sweeps", sweeps, least)
 
 
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
