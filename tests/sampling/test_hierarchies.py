@@ -96,6 +96,14 @@ def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
         sample_hierarchies(MODEL.with_beta(2.0), seconds=None, sweeps=20, checkpoint=place)
 
 
+def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("palmette.sampling.hierarchies.fingerprint", lambda *_: "only the body of a function differs")
+    options = {"seconds": None, "sweeps": 20, "n_chains": 2, "checkpoint": tmp_path / "chains.npz"}
+    sample_hierarchies(MODEL, **options)
+    with pytest.raises(ValueError, match="another model, seed or number of chains"):
+        sample_hierarchies(MODEL.with_beta(1.1), **options)
+
+
 def test_no_start_is_made_for_nobody(monkeypatch):
     options = {"seconds": None, "sweeps": 8, "n_chains": 2, "starts": [EXACT.map()] * 2}
     found = sample_hierarchies(MODEL, **options)

@@ -254,6 +254,14 @@ def test_a_checkpoint_knows_the_likelihood(tmp_path):
     assert fingerprint(one, [], (1,)) != fingerprint(other, [], (1,))
 
 
+def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("palmette.sampling.partitions.fingerprint", lambda *_: "only the body of a function differs")
+    options = {"seconds": None, "sweeps": 20, "n_chains": 2, "checkpoint": tmp_path / "chains.npz"}
+    sample_partitions(correlation(11), **options)
+    with pytest.raises(ValueError, match="another model, seed or number of chains"):
+        sample_partitions(correlation(11, 0.6), **options)
+
+
 def test_a_given_start_is_where_a_chain_begins():
     names = [str(i) for i in range(12)]
     start = pal.Partition([0] * 5 + [1] * 7, labels=names[::-1])

@@ -28,6 +28,7 @@ __all__ = ["ChainKind", "Chains"]
 
 _ROOM = 16384  # states kept of each chain
 _MOST_NUMBERS = 4e7  # in all states kept of all chains
+_SAME = 1e-6  # relative or absolute: log potentials that differ by rounding alone
 _SLICE = 0.1  # seconds between two looks at the clock and at Ctrl-C
 
 
@@ -187,9 +188,18 @@ class Chains:
     def load(self, path: str | os.PathLike[str], about: str) -> None:
         """Go on from what `save` wrote."""
         with np.load(Path(path), allow_pickle=False) as saved:
-            if str(saved["about"]) != about:
-                raise ValueError(
-                    f"{os.fspath(path)} holds chains of another model, seed or number of chains; "
-                    "give the same ones, or another file"
-                )
-            self.restore({name: saved[name] for name in saved.files})
+            is_same = str(saved["about"]) == about
+            if is_same:
+                self.restore({name: saved[name] for name in saved.files})
+        if not (is_same and self._is_of_model()):
+            raise ValueError(
+                f"{os.fspath(path)} holds chains of another model, seed or number of chains; "
+                "give the same ones, or another file"
+            )
+
+    def _is_of_model(self) -> bool:
+        # Whether the last states that were kept have the log potentials that were: a person may have edited a score.
+        moves = self._kind.moves
+        states = [moves.start(moves.read(rows[-1]), 0, 0) for rows in self.rows if len(rows)]
+        found = [-np.inf if impossible else value for value, impossible in map(moves.restate, states)]
+        return np.allclose(found, self.log_potentials[:, -1:].reshape(-1), rtol=_SAME, atol=_SAME)

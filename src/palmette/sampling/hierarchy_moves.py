@@ -203,3 +203,7 @@ class HierarchyMoves:
     def record(self, state: HierarchyState, out: npt.NDArray[np.int32]) -> None:
         """(2n − 1,): the parents after `run`, nodes numbered as `Hierarchy` does."""
         _record(state.tree.child, state.patch.nodes, state.patch.wanted, out)
+
+    def read(self, row: Ints) -> Hierarchy:
+        """The hierarchy that `record` wrote down."""
+        return Hierarchy.from_parents(row, self.model.labels)

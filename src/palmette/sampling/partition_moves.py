@@ -254,6 +254,10 @@ class PartitionMoves:
         """(n,): the membership, clusters numbered by their first leaves."""
         membership(state.groups, out)
 
+    def read(self, row: npt.NDArray[Any]) -> Partition:
+        """The partition that `record` wrote down."""
+        return Partition(row.astype(np.int64), self.model.labels)
+
     def _checked(self, state: PartitionState) -> PartitionState:
         if state.groups.counts[IS_WRONG]:
             name = type(self.model).__name__

@@ -126,7 +126,8 @@ def check_end(seconds: float | None, sweeps: int | None, precision: float, *, le
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
     """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers.
 
-    Of functions it has the names, in which those of a Dirichlet process tell its likelihood.
+    Of functions it has the names, in which those of a Dirichlet process tell its likelihood; `Chains.load` sees to it
+    that they still give the same numbers.
     """
     functions = [function.py_func.__name__ for function in (model.features, model.score)]
     parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *functions, *model.labels)]

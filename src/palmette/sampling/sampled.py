@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -111,10 +111,6 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     def log_potential(self, clustering: Clustering, /) -> float:
         """Σ log ψ of one of the things that are drawn."""
 
-    @abstractmethod
-    def _read(self, row: npt.NDArray[Any]) -> Clustering:
-        """What the moves wrote down in a row."""
-
     @cached
     def entropy(self) -> Estimate:
         """−Σ p log p = log Z − E[log φ], in nats; exp of it is the effective number of hierarchies, or partitions."""
@@ -159,7 +155,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
 
     def _drawn(self, draw: int) -> Clustering:
         # All draws being numbered chain after chain.
-        return self._read(self._rows[divmod(draw, self.n_draws)])
+        return cast(Clustering, self._run.moves.read(self._rows[divmod(draw, self.n_draws)]))
 
     def _cooled_further(self, best: Clustering) -> tuple[Clustering, float]:
         # The best of all that moves come upon from there on the way down, and its log φ.
@@ -168,7 +164,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         value = moves.restate(state)[0]
         for value in quench(moves, state):  # noqa: B007
             moves.record(state, row)
-            best = self._read(row)
+            best = moves.read(row)
         return best, value
 
     def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:

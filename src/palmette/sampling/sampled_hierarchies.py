@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_mask
 from palmette.drawing.cards import card
@@ -286,9 +286,6 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         # Nodes are numbered as the trellis has them, which decides how moves from there go on.
         top = int(np.argmax(self.log_potentials))
         return self._cooled_further(self._seen.trellis.hierarchy_of(self._seen.splits_by_draw()[top]))
-
-    def _read(self, row: Ints) -> Hierarchy:
-        return Hierarchy.from_parents(row, self.labels)
 
     def _probability(self, mask: int) -> Estimate:
         if self._is_everywhere(mask):

@@ -215,9 +215,6 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
     def _n_clusters(self) -> Ints:
         return np.asarray(self._rows.max(axis=2), dtype=np.int64) + 1
 
-    def _read(self, row: Memberships) -> Partition:
-        return Partition(row.astype(np.int64), self.labels)
-
     @cached
     def _found(self) -> tuple[Partition, float]:
         return self._cooled_further(self._drawn(int(np.argmax(self.log_potentials))))
