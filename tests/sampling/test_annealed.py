@@ -7,7 +7,7 @@ import pytest
 
 import palmette as pal
 from palmette.errors import ImpossibleData
-from palmette.sampling import anneal_hierarchies, at_perplexity, sample_hierarchies
+from palmette.sampling import Annealed, anneal_hierarchies, at_perplexity, sample_hierarchies
 from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 
@@ -42,6 +42,15 @@ def test_log_z_and_entropy_at_every_temperature(annealed):
     assert annealed.log_partition_at(0).value == pytest.approx(math.log(135135))
     assert annealed.log_partition_at(0).standard_error == 0.0
     assert 16 < annealed.effective_runs <= 32
+
+
+def test_of_one_run_that_ends_possible_the_error_is_not_known():
+    logs = np.array([[0.0, 1.0, 2.0], [0.0, 0.5, -np.inf], [0.0, 0.5, -np.inf]])
+    one = Annealed(np.array([0.0, 0.5, 1.0]), logs, logs, log_count=3.0)
+    assert one.entropy.value == pytest.approx(3.0 - math.log(3))
+    assert one.entropy.standard_error == np.inf
+    assert np.isfinite(one.log_partition.standard_error)
+    assert np.isfinite(one.entropy_at(1).standard_error)
 
 
 @pytest.mark.slow

@@ -89,10 +89,7 @@ class Annealed:
 
     def log_partition_at(self, k: int) -> Estimate:
         """log Z at tempers[k]."""
-        logs = self.log_weights[:, k]
-        top = float(logs.max())
-        value = self.log_count + top + math.log(float(np.exp(logs - top).mean()))
-        return Estimate(value, "estimate", self._error(k))
+        return Estimate(self._log_partition(self.log_weights[:, k]), "estimate", self._error(k))
 
     def entropy_at(self, k: int) -> Estimate:
         """The entropy at tempers[k]."""
@@ -103,18 +100,20 @@ class Annealed:
         window = slice(k - reach, k + reach + 1)
 
         def value(runs: Ints) -> float:
-            logs = self.log_weights[runs, window]
-            weights = _relative(logs)
-            energy = np.where(weights > 0.0, self.log_potentials[runs, window], 0.0)
-            mean = float(((weights * energy).sum(axis=0) / weights.sum(axis=0)).mean())
-            own = self.log_weights[runs, k]
-            log_z = self.log_count + float(own.max()) + math.log(float(_relative(own[:, None]).mean()))
-            return log_z - float(self.tempers[k]) * mean
+            weights = _relative(self.log_weights[runs, window])
+            log_phi = np.where(weights > 0.0, self.log_potentials[runs, window], 0.0)
+            mean = float(((weights * log_phi).sum(axis=0) / weights.sum(axis=0)).mean())
+            return self._log_partition(self.log_weights[runs, k]) - float(self.tempers[k]) * mean
 
-        everything = np.arange(len(self.log_weights))
-        leaving_out = np.array([value(np.delete(everything, i)) for i in everything])
-        error = math.sqrt((len(everything) - 1) * float(leaving_out.var()))
+        everything, error = np.arange(len(self.log_weights)), math.inf
+        if (self.log_weights[:, k] > -np.inf).sum() > 1:  # else nothing is left without the one that ends possible
+            leaving_out = np.array([value(np.delete(everything, i)) for i in everything])
+            error = math.sqrt((len(everything) - 1) * float(leaving_out.var()))
         return Estimate(max(0.0, value(everything)), "estimate", error)
+
+    def _log_partition(self, logs: Floats) -> float:
+        # log(N · mean of w).
+        return self.log_count + float(logs.max()) + math.log(float(_relative(logs).mean()))
 
     def _error(self, k: int) -> float:
         # Of log(mean of w): from the weights themselves, and as if they were log-normal above their median, which sees
