@@ -1,5 +1,6 @@
 """log Z, entropies and temperatures by annealing, against the exact ones."""
 
+import functools
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import Annealed, anneal_hierarchies, at_perplexity, sample_hierarchies
+from palmette.sampling.annealed import anneal
 from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 
@@ -84,10 +86,7 @@ def test_a_temperature_for_a_perplexity():
 
 
 def test_a_sampled_posterior_has_log_z_entropy_and_divergence(monkeypatch):
-    monkeypatch.setattr(
-        "palmette.sampling.sampled_hierarchies.anneal_hierarchies",
-        lambda model, **options: anneal_hierarchies(model, steps=300, **options),
-    )
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=300))
     one = sample_hierarchies(MODEL, seconds=None, sweeps=800, precision=1e-9)
     other_model = MODEL.with_beta(0.8)
     other = sample_hierarchies(other_model, seconds=None, sweeps=200, precision=1e-9)
@@ -96,8 +95,21 @@ def test_a_sampled_posterior_has_log_z_entropy_and_divergence(monkeypatch):
     divergence = one.kl(other)
     exact = EXACT.kl(pal.HierarchyPosterior(other_model, progress=False))
     assert abs(float(divergence) - exact) < 4 * divergence.standard_error
+    assert abs(float(one.kl(other, most=8)) - exact) < 4 * one.kl(other, most=8).standard_error
     with pytest.raises(TypeError, match="another SampledPosterior"):
         one.kl(EXACT)
+
+
+def test_log_z_of_chains_takes_their_moves_threads_and_bar(monkeypatch):
+    def noted(moves, **options):
+        asked.append((moves, options))
+        return anneal_hierarchies(MODEL, steps=1, n_runs=2)
+
+    asked = []
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", noted)
+    post = sample_hierarchies(MODEL, seconds=None, sweeps=8, threads=1, progress=False)
+    assert post.log_partition is post.log_partition
+    assert asked == [(post._run.moves, {"threads": 1, "progress": False})]
 
 
 def test_steps_and_runs_are_checked():

@@ -43,6 +43,9 @@ def test_verbs_answer_as_the_exact_posterior_does(post):
     exact_splits = {(row.left, row.right): row.probability for row in EXACT.split_probabilities(range(10))}
     for row in post.split_probabilities(range(10), most=5):
         assert abs(row.probability - exact_splits[row.left, row.right]) < 5 * row.standard_error + 1e-3
+    assert list(post.split_probabilities([3])) == list(EXACT.split_probabilities([3])) == []
+    with pytest.raises(ValueError, match="never drawn"):
+        post.split_probabilities([0, 4, 7])
     is_pair = lambda left, right: np.bitwise_count(left | right) == 2  # noqa: E731
     pairs = post.expected(is_pair)
     assert abs(pairs.value - EXACT.expected(is_pair)) < 4 * pairs.standard_error

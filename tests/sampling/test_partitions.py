@@ -1,5 +1,6 @@
 """Sampled partitions: right within their errors, the same however they are run, and honest when they are not."""
 
+import functools
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
+from palmette.sampling.annealed import anneal
 from palmette.sampling.anywhere import any_partition, log_bell_number
 from palmette.sampling.partition_chain import PartitionChains
 from palmette.sampling.partition_clusters import find_clusters, occurrences
@@ -208,10 +210,7 @@ def test_annealing_is_unbiased_and_its_errors_are_honest(name):
 
 
 def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
-    monkeypatch.setattr(
-        "palmette.sampling.sampled_partitions.anneal_partitions",
-        lambda model, **options: anneal_partitions(model, steps=400, **options),
-    )
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=400))
     other_model = DirichletProcess(POINTS, 0.3, MODEL.likelihood)
     other = sample_partitions(other_model, seconds=None, sweeps=100)
     for name in ("log_partition", "log_evidence", "entropy"):

@@ -40,7 +40,7 @@ from palmette.sampling.partition_reference import reference_of
 from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 from palmette.threads import Workers, check_threads
 
-__all__ = ["Annealed", "anneal_hierarchies", "anneal_partitions"]
+__all__ = ["Annealed", "anneal", "anneal_hierarchies", "anneal_partitions"]
 
 _VARIANCE = 0.02  # of log w that steps are made for, if a sweep forgot everything; it comes out ten times as large
 _FEWEST = 50  # steps
@@ -159,7 +159,9 @@ def anneal_hierarchies(
     require_compiled(model, "hierarchies", "annealed")
     conditions = HierarchyConditions(model.labels).and_also(require, forbid)
     moves = HierarchyMoves(conditioned(cast(SplitModel, model), conditions))
-    return _anneal(moves, "hierarchy", steps, seconds, n_runs, last, rng, threads, progress)
+    return anneal(
+        moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress
+    )
 
 
 def anneal_partitions(
@@ -190,20 +192,24 @@ def anneal_partitions(
     require_compiled(model, "partitions", "annealed")
     compiled = cast(ClusterModel, model)
     units = reference_of(compiled) if reference is None else reference.aligned_to(model.labels)
-    return _anneal(PartitionMoves(compiled, units), "partition", steps, seconds, n_runs, last, rng, threads, progress)
+    moves = PartitionMoves(compiled, units)
+    return anneal(
+        moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress
+    )
 
 
-def _anneal(
+def anneal(
     moves: TemperedMoves[Any],
-    thing: str,
-    steps: int | None,
-    seconds: float | None,
-    n_runs: int,
-    last: float,
-    rng: np.random.Generator | int | None,
-    threads: int | None,
-    progress: bool | None,
+    *,
+    steps: int | None = None,
+    seconds: float | None = DEFAULTS.annealing_seconds,
+    n_runs: int = DEFAULTS.annealing_runs,
+    last: float = 1.0,
+    rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
 ) -> Annealed:
+    """What `anneal_hierarchies` and `anneal_partitions` give, by moves that are there already."""
     limit, seed, n = check_seconds(seconds), int(np.random.default_rng(rng).integers(2**62)), moves.model.n_leaves
     check_integer("n_runs", n_runs, 2)
     n_threads = check_threads(threads)
@@ -221,6 +227,7 @@ def _anneal(
         )
     both = np.array([run for some in runs for run in some])
     if not (both[:, 0, -1] > -np.inf).any():
+        thing = {"hierarchies": "hierarchy", "partitions": "partition"}[moves.model.clusterings]
         raise ImpossibleData(f"none of {n_runs} runs found a {thing} of these {n} leaves that {moves.model!r} allows")
     return Annealed(tempers, both[:, 0], both[:, 1], moves.log_count)
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from palmette.checks import check_number
+from palmette.defaults import DEFAULTS
 from palmette.models.base import require_model
 from palmette.models.split_model import SplitModel
 from palmette.models.tempered import Tempered, require_tempered
@@ -28,7 +29,7 @@ def at_perplexity(
     model: AnyTempered,
     perplexity: float,
     *,
-    seconds: float | None = 30.0,
+    seconds: float | None = DEFAULTS.annealing_seconds,
     rng: np.random.Generator | int | None = 0,
     threads: int | None = None,
     progress: bool | None = None,

@@ -18,6 +18,7 @@ from palmette.models.base import FeatureModel
 from palmette.posterior.base import _WITH_EVIDENCE
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
+from palmette.sampling.annealed import anneal
 from palmette.sampling.chance import QUENCHES
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
@@ -79,10 +80,10 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     def verdict(self) -> Verdict:
         """Whether the chains agree and are long enough, in figures and, as a string, in words."""
 
-    @property
-    @abstractmethod
+    @cached
     def log_partition(self) -> Estimate:
-        """log Z, by annealed importance sampling."""
+        """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
+        return anneal(self._run.moves, threads=self._run.threads, progress=self._run.progress).log_partition
 
     @property
     def log_evidence(self) -> Estimate:
@@ -129,7 +130,8 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        step = max(1, self.n_chains * self.n_draws // check_integer("most", most, 8))
+        step = self.n_chains * self.n_draws // check_integer("most", most, 8)
+        step = max(1, min(step, self.n_draws // 4))  # of four draws of each chain an error can be told
         chosen = np.arange(self.n_chains * self.n_draws).reshape(self.n_chains, -1)[:, ::step]
         theirs = np.array([[other.log_potential(self._drawn(int(i))) for i in chain] for chain in chosen])
         gaps = self.log_potentials[:, ::step] - theirs

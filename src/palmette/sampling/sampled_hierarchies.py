@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_mask
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
@@ -25,7 +26,6 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import Table, likeliest
-from palmette.sampling.annealed import anneal_hierarchies
 from palmette.sampling.by_trellis import log_partition_by
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
@@ -65,14 +65,6 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         super().__init__(run, run.model)
         self.conditions: HierarchyConditions = run.conditions
         """What is required, and what is forbidden."""
-
-    # One number each.
-
-    @cached
-    def log_partition(self) -> Estimate:
-        """log Z = log Σ_H φ(H), by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
-        conditions = self.conditions
-        return anneal_hierarchies(self.model, require=conditions.required, forbid=conditions.forbidden).log_partition
 
     # How far to trust it.
 
@@ -200,7 +192,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
         return self._probability(cluster_mask(cluster, self.labels))
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:
         """The clusters of at least this probability, but singletons and the root; likeliest first."""
         trellis, p = self._seen.trellis, self._smoothed.values
         found = np.flatnonzero((p >= min_probability) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
@@ -217,17 +209,17 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         """The splits of `cluster` that were drawn, each with its probability given that the cluster occurs."""
         trellis, splits = self._seen.trellis, self._seen.splits
         number = trellis.find_mask(cluster_mask(cluster, self.labels))
-        here = np.arange(trellis.offsets[number], trellis.offsets[number + 1])
-        if number < self.n_leaves:
+        if number < 0:
             raise ValueError(f"the cluster {list(cluster)!r} was never drawn, so nothing is known of its splits")
         occurs = (self._seen.clusters == number).any(axis=2)
         which = np.where(self._seen.clusters == number, splits, -1).max(axis=2)
-        shares = np.bincount(which[occurs] - here[0], minlength=len(here)) / occurs.sum()
+        first, last = trellis.offsets[number : number + 2].tolist()
+        shares = np.bincount(which[occurs] - first, minlength=last - first) / occurs.sum()
         chosen = likeliest(shares, most)
 
         def row(i: int) -> SampledSplitRow:
             # A ratio of two means: its error is that of the difference, over the mean below.
-            s, p = here[chosen[i]], float(shares[chosen[i]])
+            s, p = first + chosen[i], float(shares[chosen[i]])
             rest = (which == s) - p * occurs
             error = float(standard_error(rest)) / occurs.mean() if 0.0 < p < 1.0 else 0.0
             parts = (trellis.members(int(side[s])) for side in (trellis.left, trellis.right))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_leaves
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.labels import describe_cluster
 from palmette.models.cluster_model import ClusterModel
@@ -19,7 +20,6 @@ from palmette.posterior.consensus import check_threshold
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.tables import Table
-from palmette.sampling.annealed import anneal_partitions
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
 from palmette.sampling.partition_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
 from palmette.sampling.partition_pairs import coclustering, gains, is_together, pair_distances
@@ -96,14 +96,6 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
         """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
         return self._judged.events[:, :, self._judged.worst_first()]
 
-    # One number each.
-
-    @cached
-    def log_partition(self) -> Estimate:
-        """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_partitions`."""
-        reference = self._run.arguments["reference"]
-        return anneal_partitions(self.model, reference=reference, threads=self._run.threads).log_partition
-
     # Partitions.
 
     @cached
@@ -171,7 +163,7 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
         """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
         return self._probability(cluster_leaves(cluster, self.labels))
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:
         """The clusters in at least this share of the draws; likeliest first."""
         seen = self._seen if min_probability == _LEAST else find_clusters(self._flat, self.n_chains, min_probability)
         members = [seen.members(i, self._flat) for i in range(len(seen.keys))]
