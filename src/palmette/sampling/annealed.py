@@ -213,9 +213,9 @@ def anneal(
     limit, seed, n = check_seconds(seconds), int(np.random.default_rng(rng).integers(2**62)), moves.model.n_leaves
     check_integer("n_runs", n_runs, 2)
     n_threads = check_threads(threads)
-    found, begin = pilot(moves, seed, last=last), time.monotonic()
+    found = pilot(moves, seed, last=last)
     if steps is None:
-        state = moves.anywhere(np.random.default_rng(0), seed, 0)
+        begin, state = time.monotonic(), moves.anywhere(np.random.default_rng(0), seed, 0)
         for _ in range(20):
             moves.run(state, moves.n_moves)
         affordable = limit / (n_runs / n_threads) / max((time.monotonic() - begin) / 20, 1e-9)

@@ -21,6 +21,7 @@ from palmette.threads import Workers, default_threads
 __all__ = ["Limits", "sampled_hierarchies", "sampled_partitions"]
 
 _ROUNDS = 2  # of refinement of the hierarchy that the first chain begins at
+_STEPS = 500  # of annealing, at least, if no clock says when to stop
 _SHARE = 1 / 3  # of the time, after which chains are looked at
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
@@ -54,8 +55,9 @@ def sampled_hierarchies(
     seconds = limits.seconds if limits.sweeps is None else None
     if perplexity is not None:
         some = None if limits.seconds is None else _SHARE * limits.seconds
+        steps = None if limits.sweeps is None else max(_STEPS, limits.sweeps)
         tempered = cast(Tempered, model)
-        model = at_perplexity(tempered, perplexity, seconds=some, rng=seed, progress=limits.progress)
+        model = at_perplexity(tempered, perplexity, steps=steps, seconds=some, rng=seed, progress=limits.progress)
     given = list(dict.fromkeys([greedy(model).hierarchy, *hierarchies]))
     start = max(given, key=model.log_potential)
     start = refine(model, start, seconds=None, rounds=_ROUNDS, rng=seed, progress=limits.progress).hierarchy
