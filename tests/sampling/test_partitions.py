@@ -106,6 +106,11 @@ def test_a_trellis_and_the_share_of_draws_in_it_tell_log_z(post):
     expected = math.exp(sparse.log_partition - EXACT.log_partition)
     assert 0.05 < expected < 0.95
     assert abs(float(share) - expected) < 4 * share.standard_error
+    log_z = post.log_partition_by(sparse)
+    assert abs(float(log_z) - EXACT.log_partition) < 4 * log_z.standard_error < 0.2
+    assert post.log_partition_by(EXACT).kind == "exact"
+    with pytest.raises(ValueError, match="different leaves or conditions"):
+        post.log_partition_by(EXACT.condition(n_clusters=2))
 
 
 def test_the_map_is_better_than_all_draws():

@@ -15,6 +15,7 @@ from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
 from palmette.sampling.compiled_models import require_compiled
 from palmette.sampling.partition_chain import PartitionChains
+from palmette.sampling.partition_moves import PartitionMoves
 from palmette.sampling.partition_reference import reference_of
 from palmette.sampling.run import Run, check_end, fingerprint
 from palmette.sampling.sampled_partitions import SampledPartitions
@@ -24,6 +25,8 @@ __all__ = ["PartitionRun", "sample_partitions"]
 
 class PartitionRun(Run[SampledPartitions]):
     """Chains that can go on: what `sample_partitions` starts, and `SampledPartitions.resume` continues."""
+
+    moves: PartitionMoves
 
     def __init__(
         self,

@@ -26,7 +26,6 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import Table, likeliest
-from palmette.sampling.by_trellis import log_partition_by
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
 from palmette.sampling.hierarchy_clusters import (
@@ -38,7 +37,6 @@ from palmette.sampling.hierarchy_clusters import (
 )
 from palmette.sampling.hierarchy_pairs import expected_lca
 from palmette.sampling.sampled import Sampled
-from palmette.sampling.verdict import Verdict
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 if TYPE_CHECKING:
@@ -60,18 +58,13 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
     """
 
     _run: HierarchyRun
+    _exact = HierarchyPosterior
+    conditions: HierarchyConditions
 
     def __init__(self, run: HierarchyRun) -> None:
-        super().__init__(run, run.model)
-        self.conditions: HierarchyConditions = run.conditions
-        """What is required, and what is forbidden."""
+        super().__init__(run, run.model, run.conditions)
 
     # How far to trust it.
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the chains agree and are long enough, in figures and, as a string, in words."""
-        return self._judged.verdict
 
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
@@ -241,7 +234,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, only i."""
         return expected_lca(self._rows, depth=True)
 
-    # Trellises, and other posteriors.
+    # Trellises.
 
     def share_in(self, trellis: SparseTrellis) -> Estimate:
         """The probability that a hierarchy is made of splits of `trellis`: what a posterior on it covers."""
@@ -249,14 +242,6 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         number = other.find_words(own.words)
         there = other.find_splits(number[own.parent], number[own.left]) >= 0
         return self._share_inside(np.asarray(there[self._seen.splits].all(axis=2)))
-
-    def log_partition_by(self, sparse: HierarchyPosterior) -> Estimate:
-        """log Z over all hierarchies = log Z on a sparse trellis − log P(a hierarchy is in it).
-
-        `sparse` has the same model and conditions. If its trellis holds some percent of the posterior, this is far more
-        precise than `log_partition`; if it holds too little to be told from nothing, a ValueError says so.
-        """
-        return log_partition_by(self, sparse)
 
     # What the draws say.
 
