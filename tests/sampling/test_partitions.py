@@ -230,6 +230,8 @@ def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
         pairs.log_evidence  # noqa: B018
     with pytest.raises(TypeError, match="ClusterModel"):
         anneal_partitions(pal.models.ClusterFunction(4, lambda clusters: np.zeros(len(clusters))))
+    with pytest.raises(TypeError, match="reference must be"):
+        anneal_partitions(MODEL, reference=[0, 1])
     with pytest.raises(ImpossibleData, match="none of 4 runs found a partition"):
         anneal_partitions(limited(9, low=0.5, high=0.6), steps=20, n_runs=4)
 
@@ -381,6 +383,9 @@ def test_a_reference_is_made_of_what_the_model_sums(monkeypatch):
     assert reference_of(mixture).cut(3) == three
     assert reference_of(affinity).cut(3) == three
     assert reference_of(pal.models.UniformPartitions(5)).is_binary
+    given = pal.Hierarchy.from_nested(("1", ("0", "2")))
+    assert reference_of(correlation(3), given) == given
+    assert reference_of(correlation(3), given).labels == ("0", "1", "2")
     monkeypatch.setattr("palmette.sampling.partition_reference._MOST", 8)
     halves = reference_of(limited(12))  # whose one column rises
     assert halves.is_binary

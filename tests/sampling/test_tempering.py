@@ -8,7 +8,7 @@ import palmette as pal
 from palmette.sampling import hierarchy_chain, sample_hierarchies
 from palmette.sampling.hierarchy_moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
-from palmette.sampling.tempering import TemperedChains, rung_tempers
+from palmette.sampling.tempering import TemperedChains, _rung_tempers
 
 
 def test_the_last_rung_is_the_posterior():
@@ -66,11 +66,11 @@ def test_rungs_are_of_equal_length():
     assert tempers[0] == 0.0
     assert tempers[-1] == 1.0
     assert lengths.max() < 1.01 * lengths.min()
-    few = rung_tempers(found, 3)
+    few = _rung_tempers(found, 3)
     assert len(few) == 3
     assert few[0] > 0.0
     assert found.length(float(few[0])) == pytest.approx(2.0, rel=0.01)
-    assert rung_tempers(found, 50)[0] == 0.0
+    assert _rung_tempers(found, 50)[0] == 0.0
 
 
 def test_neighbours_exchange_their_states():

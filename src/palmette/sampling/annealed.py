@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_integer, check_seconds
+from palmette.checks import check_integer, check_seconds, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
@@ -191,8 +191,7 @@ def anneal_partitions(
     """
     require_compiled(model, "partitions", "annealed")
     compiled = cast(ClusterModel, model)
-    units = reference_of(compiled) if reference is None else reference.aligned_to(model.labels)
-    moves = PartitionMoves(compiled, units)
+    moves = PartitionMoves(compiled, reference_of(compiled, reference))
     return anneal(
         moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress
     )
@@ -210,7 +209,7 @@ def anneal(
     progress: bool | None = None,
 ) -> Annealed:
     """What `anneal_hierarchies` and `anneal_partitions` give, by moves that are there already."""
-    limit, seed, n = check_seconds(seconds), int(np.random.default_rng(rng).integers(2**62)), moves.model.n_leaves
+    limit, seed, n = check_seconds(seconds), seed_of(rng, bits=62), moves.model.n_leaves
     check_integer("n_runs", n_runs, 2)
     n_threads = check_threads(threads)
     found = pilot(moves, seed, last=last)
@@ -222,10 +221,7 @@ def anneal(
         steps = int(max(_FEWEST, min(found.length(last=last) ** 2 / _VARIANCE, affordable, 1e6)))
     tempers = found.steps(check_integer("steps", steps, 1), last=last)
     with closing(Progress(f"annealing, n = {n}", n_runs * 4e7, progress)) as bar, Workers(n_threads, bar) as workers:
-        runs = workers.run(
-            lambda first, after: [_one(moves, tempers, seed, i) for i in range(first, after)], np.full(n_runs, 4e7)
-        )
-    both = np.array([run for some in runs for run in some])
+        both = np.array(workers.each(lambda run: _one(moves, tempers, seed, run), n_runs, 4e7))
     if not (both[:, 0, -1] > -np.inf).any():
         thing = {"hierarchies": "hierarchy", "partitions": "partition"}[moves.model.clusterings]
         raise ImpossibleData(f"none of {n_runs} runs found a {thing} of these {n} leaves that {moves.model!r} allows")

@@ -1,9 +1,9 @@
 """Several chains side by side: who runs them, what is kept of them, how a run stops and goes on.
 
-A chain is advanced in *sweeps*, as many moves as there are leaves. Its random numbers depend on the seed, on its number
-and on how many it has drawn, so it is the same chain on any number of threads, in one piece or in many. Every so many
-sweeps its state is kept; when there is no more room, every second one is dropped, and from then on half as many are
-kept. So a run can go on for ever, and what is kept depends on its length alone.
+A chain is advanced in *sweeps*, in which about as many things are moved as there are leaves. Its random numbers depend
+on the seed, on its number and on how many it has drawn, so it is the same chain on any number of threads, in one piece
+or in many. Every so many sweeps its state is kept; when there is no more room, every second one is dropped, and from
+then on half as many are kept. So a run can go on for ever, and what is kept depends on its length alone.
 """
 
 from __future__ import annotations
@@ -116,12 +116,8 @@ class Chains:
         """Make the starts, unless the chains are on their way already."""
         n_chains = len(self.states)
         if n_chains and self.states[0] is None:
-            made: list[Any] = [None] * self._kind.n_starts(n_chains)
-
-            def begin_one(number: int) -> None:
-                made[number] = self._kind.begin(number)
-
-            self._each(begin_one, len(made), threads, progress or Progress("", None, False))
+            count = self._kind.n_starts(n_chains)
+            made = self._each(self._kind.begin, count, threads, progress or Progress("", None, False))
             self.states = self._kind.choose(made, n_chains) if len(made) > n_chains else made
 
     def advance(self, target: int, threads: int, progress: Progress, until: float = np.inf) -> bool:
@@ -140,9 +136,9 @@ class Chains:
             step = max(1, min(2 * step, int(step * _SLICE / max(taken, 1e-6))))
         return True
 
-    def _each(self, call: Callable[[int], None], count: int, threads: int, progress: Progress) -> None:
+    def _each(self, call: Callable[[int], Any], count: int, threads: int, progress: Progress) -> list[Any]:
         with Workers(threads, _Elapsed(progress)) as workers:
-            workers.run(lambda first, last: list(map(call, range(first, last))), np.full(count, 1e8))
+            return workers.each(call, count, 1e8)
 
     def _run_one(self, chain: int, end: int) -> None:
         state, kind = self.states[chain], self._kind

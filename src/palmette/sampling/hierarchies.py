@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from palmette.checks import check_integer
+from palmette.checks import check_integer, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
@@ -120,7 +120,7 @@ def sample_hierarchies(
         n_chains=check_integer("n_chains", n_chains, 1),
         n_rungs=check_integer("n_rungs", n_rungs, 1),
         starts=given[:n_chains],
-        seed=int(np.random.default_rng(rng).integers(2**63)),
+        seed=seed_of(rng),
         threads=threads,
         checkpoint=checkpoint,
         progress=progress,

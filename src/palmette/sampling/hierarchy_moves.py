@@ -9,7 +9,6 @@ other choice depends on where it was, so this is Gibbs sampling, but for places 
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
 from palmette.sampling.hierarchy_state import list_nodes, restater
 from palmette.sampling.patches import N_STOPS, Patch, empty_patch, redrawer
-from palmette.trellis.counting import double_factorial
+from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["HierarchyMoves", "HierarchyState"]
 
@@ -166,7 +165,7 @@ class HierarchyMoves:
     @property
     def log_count(self) -> float:
         """log (2n − 3)!!."""
-        return math.log(double_factorial(2 * self.model.n_leaves - 3))
+        return log_hierarchies(self.model.n_leaves)
 
     def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> HierarchyState:
         """A chain at a hierarchy drawn alike from all."""

@@ -45,13 +45,13 @@ class PartitionChains:
     def __init__(
         self, model: ClusterModel, reference: Hierarchy, starts: Sequence[Partition], seed: int, n_chains: int
     ) -> None:
-        self._model, self._reference, self._starts, self._seed = model, reference, starts, seed
+        self._reference, self._starts, self._seed = reference, starts, seed
         self.moves = PartitionMoves(model, reference)
         self.width, self._n_chains, self._n_starts = model.n_leaves, n_chains, self.n_starts(n_chains)
 
     def n_starts(self, n_chains: int) -> int:
         """As many as there are chains if all are given; else more, to choose from."""
-        return n_starts(self._model.n_leaves, n_chains, len(self._starts))
+        return n_starts(self.moves.model.n_leaves, n_chains, len(self._starts))
 
     def begin(self, chain: int) -> PartitionState:
         """At the start that is given for this chain, else at one of its own; cooled down if it is not possible."""
@@ -59,8 +59,9 @@ class PartitionChains:
         state = self.moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
         if self.moves.restate(state)[1]:
             if anneal(self.moves, state, *self._cooling())[1]:
+                model = self.moves.model
                 raise ImpossibleData(
-                    f"no possible partition of these {self._model.n_leaves} leaves was found under {self._model!r}; "
+                    f"no possible partition of these {model.n_leaves} leaves was found under {model!r}; "
                     "if there is one, give it in starts"
                 )
         elif not is_given and chain % _BY_CUT:
@@ -98,11 +99,11 @@ class PartitionChains:
         return self.moves.state(groups, np.array(arrays["stream"]))
 
     def _dispersed(self, chain: int) -> Partition:
-        n, reference = self._model.n_leaves, self._reference
+        n, reference = self.moves.model.n_leaves, self._reference
         k = n ** (0.5 * chain / self._n_starts)
         if chain % _BY_CUT:
             drawn = np.random.default_rng([self._seed, chain]).integers(math.ceil(k), size=n)
-            return Partition(drawn, self._model.labels)
+            return Partition(drawn, self.moves.model.labels)
         more = np.diff(reference.child_offsets)[reference.cut_order] - 1  # a reference that is not binary skips some k
         reachable = np.concatenate([[1], 1 + np.cumsum(more)])
         return reference.cut(int(reachable[np.argmin(np.abs(reachable - k))]))
@@ -110,11 +111,11 @@ class PartitionChains:
     def _cooling(self) -> tuple[Floats, float]:
         # Rising t, the last one 1, and the most that a possible cluster costs. Partitions drawn alike from all would
         # not do: they have a great many clusters.
-        rng, n = np.random.default_rng([self._seed, COOLING]), self._model.n_leaves
+        rng, n = np.random.default_rng([self._seed, COOLING]), self.moves.model.n_leaves
         totals, worst = [], 0.0
         for _ in range(LOOKS):
             k = math.ceil(n ** rng.random())
-            groups = self.moves.start(Partition(rng.integers(k, size=n), self._model.labels), self._seed, 0).groups
+            groups = self.moves.start(Partition(rng.integers(k, size=n), self.moves.model.labels), self._seed, 0).groups
             known = groups.log_psi[groups.slots[: groups.counts[N_CLUSTERS]]]
             possible = known[known > -np.inf]
             totals.append(possible.sum())

@@ -53,7 +53,7 @@ from palmette.sampling.partition_weights import (
     weigher,
 )
 
-__all__ = ["PartitionMoves", "PartitionState", "advancer", "redrawer"]
+__all__ = ["PartitionMoves", "PartitionState", "advancer"]
 
 weigh: Any = None  # a model's, put in by `specialise`, as are all of these
 renew: Any = None
@@ -169,7 +169,7 @@ def _redraw(data, groups, units, work, k, stream, temper, penalty):
         renew(data, groups, work.home[u], work.one)
 
 
-def redrawer(model: ClusterModel) -> Any:
+def _redrawer(model: ClusterModel) -> Any:
     """The compiled (data, groups, units, work, k, stream, temper, penalty) that draws anew where k given units go."""
     return specialise_called(_redraw, weigh=weigher(model), renew=renewer(model))
 
@@ -192,7 +192,7 @@ def advancer(model: ClusterModel) -> Any:
     penalty is inf. How the moves of a chain are shared out to calls does not matter. If `groups.counts[IS_WRONG]` is
     not 0 afterwards, a score was NaN or +inf; it was taken as forbidden.
     """
-    return specialise(_advance, redraw=redrawer(model))
+    return specialise(_advance, redraw=_redrawer(model))
 
 
 class PartitionState(NamedTuple):
@@ -227,7 +227,7 @@ class PartitionMoves:
         return self.start(any_partition(self.model.n_leaves, self.model.labels, rng), seed, chain)
 
     def start(self, partition: Partition, seed: int, chain: int) -> PartitionState:
-        """A chain at a partition of the model's leaves."""
+        """A chain at a partition of the model's leaves in the model's order."""
         return self._checked(self.state(groups_of(self.model, partition), new_stream(seed, chain)))
 
     def state(self, groups: Groups, stream: Ints) -> PartitionState:

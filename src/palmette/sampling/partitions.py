@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from palmette.checks import check_integer
+from palmette.checks import check_integer, seed_of
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel, PartitionModel
@@ -102,15 +102,13 @@ def sample_partitions(
     """
     require_compiled(model, "partitions", "sampled")
     check_end(seconds, sweeps, precision)
-    if reference is not None and not isinstance(reference, Hierarchy):
-        raise TypeError(f"reference must be a Hierarchy or None, not {reference!r}")
     compiled = cast(ClusterModel, model)
     run = PartitionRun(
         compiled,
-        reference_of(compiled) if reference is None else reference.aligned_to(model.labels),
+        reference_of(compiled, reference),
         n_chains=check_integer("n_chains", n_chains, 1),
         starts=[start.aligned_to(model.labels) for start in starts][:n_chains],
-        seed=int(np.random.default_rng(rng).integers(2**63)),
+        seed=seed_of(rng),
         threads=threads,
         checkpoint=checkpoint,
         progress=progress,

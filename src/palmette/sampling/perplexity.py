@@ -13,7 +13,7 @@ from palmette.models.base import require_model
 from palmette.models.split_model import SplitModel
 from palmette.models.tempered import Tempered, require_tempered
 from palmette.sampling.annealed import Annealed, anneal_hierarchies
-from palmette.trellis.counting import double_factorial
+from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["at_perplexity"]
 
@@ -51,7 +51,7 @@ def at_perplexity(
     require_model(model, "hierarchies")
     require_tempered(model)
     n = model.n_leaves
-    everything = math.log(double_factorial(2 * n - 3))
+    everything = log_hierarchies(n)
     target = math.log(check_number("perplexity", perplexity))
     if not 0.0 < target < everything:
         raise ValueError(

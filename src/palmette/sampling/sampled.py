@@ -33,6 +33,7 @@ _CLEAR = 3.0  # standard errors from 0 of a probability whose logarithm is taken
 
 AnyModel = TypeVar("AnyModel", bound=FeatureModel)
 Clustering = TypeVar("Clustering")
+AnyTrellis = TypeVar("AnyTrellis")
 
 
 class _Judged(Protocol):
@@ -40,7 +41,7 @@ class _Judged(Protocol):
     def verdict(self) -> Verdict: ...
 
 
-class Sampled(Cached, Generic[AnyModel, Clustering]):
+class Sampled(Cached, Generic[AnyModel, Clustering, AnyTrellis]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
@@ -124,7 +125,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         """The verdict, and what it is made of."""
 
     @abstractmethod
-    def share_in(self, trellis: Any) -> Estimate:
+    def share_in(self, trellis: AnyTrellis) -> Estimate:
         """The probability that a draw is in `trellis`."""
 
     @abstractmethod

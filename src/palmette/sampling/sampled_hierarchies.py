@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["SampledPosterior"]
 
 
-class SampledPosterior(Sampled[SplitModel, Hierarchy]):
+class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
     """The posterior over all hierarchies of a model's leaves, estimated from chains; made by `sample_hierarchies`.
 
     It answers as `HierarchyPosterior` does, with an `Estimate` for a number, or a table with a column of errors. Of

@@ -42,7 +42,7 @@ __all__ = ["SampledPartitions"]
 _SAME = 1e-9  # log potentials nearer than this, relatively, are one number: a chain adds up its sums in many orders
 
 
-class SampledPartitions(Sampled[ClusterModel, Partition]):
+class SampledPartitions(Sampled[ClusterModel, Partition, PartitionTrellis]):
     """The posterior over all partitions of a model's leaves, estimated from chains; made by `sample_partitions`.
 
     It answers as `PartitionPosterior` does, with an `Estimate` for a number, `Estimates` for an array, or a table with

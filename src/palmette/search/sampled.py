@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
@@ -103,8 +102,7 @@ def _refined(model: Any, ends: list[Hierarchy], seed: int, seconds: float, progr
         return refine(model, ends[chain], seconds=share, rng=rng, progress=False).hierarchy
 
     with Workers(threads, Progress("refining where chains are", _LONG * count, progress)) as workers:
-        found = workers.run(lambda first, last: list(map(refined, range(first, last))), np.full(count, _LONG))
-    return list(itertools.chain.from_iterable(found))
+        return workers.each(refined, count, _LONG)
 
 
 def sampled_partitions(model: Any, hierarchies: Iterable[Hierarchy], limits: Limits) -> SampledPartitions:
