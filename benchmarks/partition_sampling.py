@@ -27,10 +27,10 @@ import palmette as pal
 from palmette.sampling import sample_partitions
 from palmette.sampling.chance import new_stream
 from palmette.sampling.diagnostics import effective_size
-from palmette.sampling.partition_moves import advancer
-from palmette.sampling.partition_state import N_CLUSTERS, REDRAWN, groups_of, membership, model_data, totals
-from palmette.sampling.partition_units import units_of
-from palmette.sampling.partition_weights import empty_redraw
+from palmette.sampling.partitions.moves import advancer
+from palmette.sampling.partitions.state import N_CLUSTERS, REDRAWN, groups_of, membership, model_data, totals
+from palmette.sampling.partitions.units import units_of
+from palmette.sampling.partitions.weights import empty_redraw
 
 N = 2000
 RULES = {"units": {}, "leaves": {"leaf_share": 1.0, "most": 1}}

@@ -10,7 +10,7 @@ import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import Annealed, anneal_hierarchies, at_perplexity, sample_hierarchies
 from palmette.sampling.annealed import anneal
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling.hierarchies.moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 
 RNG = np.random.default_rng(3)

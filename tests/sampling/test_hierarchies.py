@@ -10,7 +10,7 @@ import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import sample_hierarchies
 from palmette.sampling.chains import Chains
-from palmette.sampling.hierarchy_chain import HierarchyChains
+from palmette.sampling.hierarchies.chain import HierarchyChains
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,9 @@ def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
 
 
 def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("palmette.sampling.hierarchies.fingerprint", lambda *_: "only the body of a function differs")
+    monkeypatch.setattr(
+        "palmette.sampling.hierarchies.sample.fingerprint", lambda *_: "only the body of a function differs"
+    )
     options = {"seconds": None, "sweeps": 20, "n_chains": 2, "checkpoint": tmp_path / "chains.npz"}
     sample_hierarchies(MODEL, **options)
     with pytest.raises(ValueError, match="another model, seed or number of chains"):

@@ -16,8 +16,8 @@ from palmette import Hierarchy, Partition, PartitionPosterior
 from palmette.likelihoods import NormalGamma
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling.chance import new_stream
-from palmette.sampling.partition_moves import advancer
-from palmette.sampling.partition_state import (
+from palmette.sampling.partitions.moves import advancer
+from palmette.sampling.partitions.state import (
     IS_WRONG,
     N_CLUSTERS,
     REDRAWN,
@@ -27,8 +27,8 @@ from palmette.sampling.partition_state import (
     model_data,
     totals,
 )
-from palmette.sampling.partition_units import Units, choose_units, units_of
-from palmette.sampling.partition_weights import Redraw, empty_redraw
+from palmette.sampling.partitions.units import Units, choose_units, units_of
+from palmette.sampling.partitions.weights import Redraw, empty_redraw
 
 NESTED = {4: (((0, 2), 1), 3), 5: (((0, 3), 1), (2, 4))}
 LIMIT = 1.23  # no sum of the charges below comes so close to it that rounding decides

@@ -12,10 +12,10 @@ from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
 from palmette.sampling.annealed import anneal
 from palmette.sampling.anywhere import any_partition, log_bell_number
-from palmette.sampling.partition_chain import PartitionChains
-from palmette.sampling.partition_clusters import find_clusters, occurrences
-from palmette.sampling.partition_pairs import gains, pair_distances
-from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.partitions.chain import PartitionChains
+from palmette.sampling.partitions.clusters import find_clusters, occurrences
+from palmette.sampling.partitions.pairs import gains, pair_distances
+from palmette.sampling.partitions.reference import reference_of
 from palmette.sampling.run import fingerprint
 from palmette.trellis.counting import bell_number
 
@@ -261,7 +261,9 @@ def test_a_checkpoint_knows_the_likelihood(tmp_path):
 
 
 def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("palmette.sampling.partitions.fingerprint", lambda *_: "only the body of a function differs")
+    monkeypatch.setattr(
+        "palmette.sampling.partitions.sample.fingerprint", lambda *_: "only the body of a function differs"
+    )
     options = {"seconds": None, "sweeps": 20, "n_chains": 2, "checkpoint": tmp_path / "chains.npz"}
     sample_partitions(correlation(11), **options)
     with pytest.raises(ValueError, match="another model, seed or number of chains"):
@@ -386,7 +388,7 @@ def test_a_reference_is_made_of_what_the_model_sums(monkeypatch):
     given = pal.Hierarchy.from_nested(("1", ("0", "2")))
     assert reference_of(correlation(3), given) == given
     assert reference_of(correlation(3), given).labels == ("0", "1", "2")
-    monkeypatch.setattr("palmette.sampling.partition_reference._MOST", 8)
+    monkeypatch.setattr("palmette.sampling.partitions.reference._MOST", 8)
     halves = reference_of(limited(12))  # whose one column rises
     assert halves.is_binary
     assert halves.leaf_order.tolist() == list(range(12))

@@ -18,8 +18,8 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.progress import Progress
 from palmette.sampling.annealed import anneal_hierarchies
-from palmette.sampling.hierarchies import HierarchyRun
-from palmette.sampling.sampled_hierarchies import SampledPosterior
+from palmette.sampling.hierarchies.sample import HierarchyRun
+from palmette.sampling.hierarchies.sampled import SampledPosterior
 from palmette.threads import check_threads
 
 __all__ = ["CHAINS", "FEWEST_SWEEPS", "RUNS", "Answer", "grow_one", "sample_one", "solve_one"]

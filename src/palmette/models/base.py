@@ -27,6 +27,7 @@ __all__ = [
     "check_leaf_count",
     "checked_values",
     "is_model",
+    "require_compiled",
     "require_masks",
     "require_model",
 ]
@@ -192,6 +193,14 @@ def require_model(
         wanted = wanted or f"a model of {clusterings}, such as {_EXAMPLES[str(clusterings)]}"
         hint = f"; hand that to {_POSTERIORS[given]}" if given is not None and is_other else ""
         raise TypeError(f"expected {wanted}, not {model!r}{hint}")
+
+
+def require_compiled(model: Model, clusterings: Clusterings, done: str) -> None:
+    """Refuse what is no model of these clusterings, and one that cannot be `done`, sampled or annealed."""
+    require_model(model, clusterings, all_known=True)
+    if not model.is_compiled:
+        kind = {"hierarchies": "SplitModel", "partitions": "ClusterModel"}[clusterings]
+        raise TypeError(f"{model!r} cannot be {done}: its moves need a model of compiled functions, a {kind}")
 
 
 def require_masks(n: int, what: str) -> None:

@@ -25,18 +25,18 @@ from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_compiled
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.progress import Progress
 from palmette.sampling.chance import ANNEALED
-from palmette.sampling.compiled_models import require_compiled
-from palmette.sampling.conditioned import conditioned
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling.hierarchies.conditioned import conditioned
+from palmette.sampling.hierarchies.moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
-from palmette.sampling.partition_moves import PartitionMoves
-from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.partitions.moves import PartitionMoves
+from palmette.sampling.partitions.reference import reference_of
 from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 from palmette.threads import Workers, check_threads
 

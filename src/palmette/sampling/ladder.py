@@ -13,7 +13,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.sampling.chance import PILOT_STARTS, PILOTS
-from palmette.sampling.starts import cooling
+from palmette.sampling.cooling import cooling
 from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 
 __all__ = ["Pilot", "pilot"]

@@ -21,9 +21,9 @@ from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
 from palmette.sampling.annealed import anneal
 from palmette.sampling.chance import QUENCHES
+from palmette.sampling.cooling import quench
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
-from palmette.sampling.starts import quench
 from palmette.sampling.verdict import Verdict
 
 __all__ = ["Sampled"]

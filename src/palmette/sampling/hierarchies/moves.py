@@ -22,8 +22,8 @@ from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, regraft, tree_with
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
-from palmette.sampling.hierarchy_state import list_nodes, restater
-from palmette.sampling.patches import N_STOPS, Patch, empty_patch, redrawer
+from palmette.sampling.hierarchies.patches import N_STOPS, Patch, empty_patch, redrawer
+from palmette.sampling.hierarchies.state import list_nodes, restater
 from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["HierarchyMoves", "HierarchyState"]

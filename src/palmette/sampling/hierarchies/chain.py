@@ -14,9 +14,9 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.models.split_model import SplitModel
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import COOLING, new_stream
+from palmette.sampling.cooling import cool, cooling
 from palmette.sampling.dispersal import far_apart, n_starts
-from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
-from palmette.sampling.starts import anneal, cooling
+from palmette.sampling.hierarchies.moves import HierarchyMoves, HierarchyState
 
 __all__ = ["HierarchyChains"]
 
@@ -73,7 +73,7 @@ class HierarchyChains:
             state = self._copied(source, number)
         between = self._cooling[(self._cooling > first) & (self._cooling < temper)]
         between = np.repeat(between, np.where(between > _SLOW, slower, 1))
-        if anneal(self.moves, state, np.append(between, temper))[1]:
+        if cool(self.moves, state, np.append(between, temper))[1]:
             raise ImpossibleData(
                 f"no possible hierarchy over these {n} leaves was found under {self.moves.model!r}; "
                 "if there is one, give it in starts"

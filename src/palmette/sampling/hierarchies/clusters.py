@@ -12,7 +12,7 @@ from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import describe_cluster
 from palmette.models.split_model import SplitModel
 from palmette.sampling.estimates import Estimates
-from palmette.sampling.smoothing import smoothed
+from palmette.sampling.hierarchies.smoothing import smoothed
 from palmette.sampling.verdict import LEAST_SHARE, Verdict, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis

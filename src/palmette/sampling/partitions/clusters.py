@@ -15,7 +15,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints, Words
 from palmette.labels import describe_cluster
-from palmette.sampling.partition_pairs import Memberships, pair_distances
+from palmette.sampling.partitions.pairs import Memberships, pair_distances
 from palmette.sampling.verdict import EventFigures, Verdict, judge
 from palmette.trellis.bit_sets import BitSets
 

@@ -6,7 +6,7 @@ of them with all leaves in one cluster; the others are partitions drawn at rando
 while. So most chains owe nothing to the reference, and where it favours one of two answers they disagree. All
 begin with few clusters, for clusters are made faster than they are undone.
 
-A start with a forbidden cluster is cooled down, as in `starts`. Others are not: where ψ^t is flat most partitions have
+A start with a forbidden cluster is cooled down, as in `cooling`. Others are not: where ψ^t is flat most partitions have
 a great many clusters, and a chain that has been there takes longer to come back than one that has not.
 """
 
@@ -25,11 +25,11 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 from palmette.sampling.chance import COOLING
+from palmette.sampling.cooling import LOOKS, cool, rising
 from palmette.sampling.dispersal import far_apart, n_starts
-from palmette.sampling.partition_moves import PartitionMoves, PartitionState
-from palmette.sampling.partition_pairs import pair_distances
-from palmette.sampling.partition_state import N_CLUSTERS, Groups
-from palmette.sampling.starts import LOOKS, anneal, rising
+from palmette.sampling.partitions.moves import PartitionMoves, PartitionState
+from palmette.sampling.partitions.pairs import pair_distances
+from palmette.sampling.partitions.state import N_CLUSTERS, Groups
 
 __all__ = ["PartitionChains"]
 
@@ -58,7 +58,7 @@ class PartitionChains:
         is_given = chain < len(self._starts)
         state = self.moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
         if self.moves.restate(state)[1]:
-            if anneal(self.moves, state, *self._cooling())[1]:
+            if cool(self.moves, state, *self._cooling())[1]:
                 model = self.moves.model
                 raise ImpossibleData(
                     f"no possible partition of these {model.n_leaves} leaves was found under {model!r}; "

@@ -25,7 +25,7 @@ from palmette.models.split_model import SplitModel
 from palmette.numeric import add_exponentials, largest
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.chance import chance, choose, tempered
-from palmette.sampling.hierarchy_state import list_nodes
+from palmette.sampling.hierarchies.state import list_nodes
 
 __all__ = ["N_STOPS", "Patch", "add_across", "add_unions", "empty_patch", "insider", "redrawer"]
 

@@ -1,6 +1,6 @@
 """Moves over partitions that are exact draws from conditionals: p(x) ∝ Π ψ(C)^t over the clusters C of x.
 
-A few units (see `partition_units`) are taken out. What is left of the clusters, if anything, are the *rests* r_1, …,
+A few units (see `units`) are taken out. What is left of the clusters, if anything, are the *rests* r_1, …,
 r_K. Any grouping of the units may follow, and each group joins a rest of its own or becomes a new cluster. With S a set
 of units, all of these together weigh
 
@@ -28,7 +28,7 @@ from palmette.numeric import add_exponentials, largest, logarithm
 from palmette.partition import Partition
 from palmette.sampling.anywhere import any_partition, log_bell_number
 from palmette.sampling.chance import chance, choose, new_stream
-from palmette.sampling.partition_state import (
+from palmette.sampling.partitions.state import (
     CHOSEN,
     IS_WRONG,
     REDRAWN,
@@ -41,8 +41,8 @@ from palmette.sampling.partition_state import (
     take_slot,
     totals,
 )
-from palmette.sampling.partition_units import choose_units, units_of
-from palmette.sampling.partition_weights import (
+from palmette.sampling.partitions.units import choose_units, units_of
+from palmette.sampling.partitions.weights import (
     Redraw,
     empty_redraw,
     keep_whole,

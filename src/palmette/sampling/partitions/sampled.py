@@ -22,20 +22,20 @@ from palmette.posterior.partition_draws import PartitionDraws
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
-from palmette.sampling.partition_clusters import (
+from palmette.sampling.partitions.clusters import (
     JudgedClusters,
     SeenClusters,
     find_clusters,
     is_cluster,
     judge_clusters,
 )
-from palmette.sampling.partition_pairs import Memberships, coclustering, gains, is_together
+from palmette.sampling.partitions.pairs import Memberships, coclustering, gains, is_together
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.verdict import LEAST_SHARE
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 if TYPE_CHECKING:
-    from palmette.sampling.partitions import PartitionRun
+    from palmette.sampling.partitions.sample import PartitionRun
 
 __all__ = ["SampledPartitions"]
 

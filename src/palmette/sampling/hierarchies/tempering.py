@@ -22,8 +22,8 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.sampling.chance import CHAINS, EXCHANGES, TRIES, chance
 from palmette.sampling.dispersal import n_candidates
-from palmette.sampling.hierarchy_chain import HierarchyChains
-from palmette.sampling.hierarchy_moves import HierarchyState
+from palmette.sampling.hierarchies.chain import HierarchyChains
+from palmette.sampling.hierarchies.moves import HierarchyState
 from palmette.sampling.ladder import Pilot, pilot
 
 __all__ = ["TemperedChains"]

@@ -1,6 +1,6 @@
 """A hierarchy to take units from, where none is given: quickly made, and of what the model sees of its leaves.
 
-Which hierarchy it is changes how fast a chain mixes, and nothing else: a move is right for any (see `partition_moves`).
+Which hierarchy it is changes how fast a chain mixes, and nothing else: a move is right for any (see `moves`).
 """
 
 from __future__ import annotations

@@ -11,14 +11,14 @@ import numpy as np
 from palmette.checks import check_integer, seed_of
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_compiled
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
-from palmette.sampling.compiled_models import require_compiled
-from palmette.sampling.partition_chain import PartitionChains
-from palmette.sampling.partition_moves import PartitionMoves
-from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.partitions.chain import PartitionChains
+from palmette.sampling.partitions.moves import PartitionMoves
+from palmette.sampling.partitions.reference import reference_of
+from palmette.sampling.partitions.sampled import SampledPartitions
 from palmette.sampling.run import Run, check_end, fingerprint
-from palmette.sampling.sampled_partitions import SampledPartitions
 
 __all__ = ["PartitionRun", "sample_partitions"]
 

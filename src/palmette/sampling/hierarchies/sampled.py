@@ -28,19 +28,19 @@ from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import Table, likeliest
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
-from palmette.sampling.hierarchy_clusters import (
+from palmette.sampling.hierarchies.clusters import (
     JudgedClusters,
     SeenClusters,
     find_clusters,
     judge_clusters,
     smooth_clusters,
 )
-from palmette.sampling.hierarchy_pairs import expected_lca
+from palmette.sampling.hierarchies.pairs import expected_lca
 from palmette.sampling.sampled import Sampled
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 if TYPE_CHECKING:
-    from palmette.sampling.hierarchies import HierarchyRun
+    from palmette.sampling.hierarchies.sample import HierarchyRun
 
 __all__ = ["SampledPosterior"]
 
