@@ -53,10 +53,10 @@ from sklearn.datasets import load_iris
 import palmette as pal
 from palmette.sampling.chains import Chains
 from palmette.sampling.diagnostics import effective_size, rank_effective_size, rank_r_hat, split_r_hat
-from palmette.sampling.hierarchy_chain import HierarchyChains
-from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
-from palmette.sampling.patches import N_STOPS
-from palmette.sampling.tilings import smooth
+from palmette.sampling.hierarchies.chain import HierarchyChains
+from palmette.sampling.hierarchies.moves import HierarchyMoves, HierarchyState
+from palmette.sampling.hierarchies.patches import N_STOPS
+from palmette.sampling.hierarchies.tilings import smooth
 from palmette.threads import default_threads
 
 N_CHAINS = 4

@@ -27,10 +27,10 @@ import palmette as pal
 from palmette.sampling import sample_partitions
 from palmette.sampling.chance import new_stream
 from palmette.sampling.diagnostics import effective_size
-from palmette.sampling.partition_moves import advancer
-from palmette.sampling.partition_state import N_CLUSTERS, REDRAWN, groups_of, log_potential, membership, model_data
-from palmette.sampling.partition_units import units_of
-from palmette.sampling.partition_weights import empty_redraw
+from palmette.sampling.partitions.moves import advancer
+from palmette.sampling.partitions.state import N_CLUSTERS, REDRAWN, groups_of, membership, model_data, totals
+from palmette.sampling.partitions.units import units_of
+from palmette.sampling.partitions.weights import empty_redraw
 
 N = 2000
 RULES = {"units": {}, "leaves": {"leaf_share": 1.0, "most": 1}}
@@ -70,7 +70,7 @@ class Chain:
         return self
 
     def membership(self) -> np.ndarray:
-        out = np.empty(self.units.n_leaves, dtype=np.int32)
+        out = np.empty(len(self.units.order), dtype=np.int32)
         membership(self.groups, out)
         return out
 
@@ -79,12 +79,12 @@ class Chain:
         redrawn, found, begin = self.groups.counts[REDRAWN], [], time.process_time()
         while (took := time.process_time() - begin) < seconds:
             self.advance(MOVES)
-            found.append((self.groups.counts[N_CLUSTERS], log_potential(self.groups)))
-        return np.array(found, dtype=float), took, (self.groups.counts[REDRAWN] - redrawn) / self.units.n_leaves
+            found.append((self.groups.counts[N_CLUSTERS], totals(self.groups)[0]))
+        return np.array(found, dtype=float), took, (self.groups.counts[REDRAWN] - redrawn) / len(self.units.order)
 
     def ascent(self, level: float) -> float:
         begin = time.process_time()
-        while log_potential(self.groups) < level and time.process_time() - begin < LONGEST:
+        while totals(self.groups)[0] < level and time.process_time() - begin < LONGEST:
             self.advance(MOVES)
         return time.process_time() - begin
 

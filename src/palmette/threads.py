@@ -85,6 +85,11 @@ class Workers:
             return [self._alone(call, a, b, done[b] - done[a]) for a, b in slices]
         return self._share(call, slices, [done[b] - done[a] for a, b in slices])
 
+    def each(self, call: Callable[[int], Result], count: int, work: float) -> list[Result]:
+        """[call(0), …, call(count − 1)], so much work each."""
+        found = self.run(lambda first, last: list(map(call, range(first, last))), np.full(count, work))
+        return list(itertools.chain.from_iterable(found))
+
     def _share(
         self, call: Callable[[int, int], Result], slices: list[tuple[int, int]], amounts: list[float]
     ) -> list[Result]:

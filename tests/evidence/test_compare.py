@@ -28,7 +28,8 @@ from palmette.models import (
     with_prior,
 )
 from palmette.posterior import HierarchyMixture
-from palmette.sampling import anneal_hierarchies, anneal_partitions, sample_hierarchies, sample_partitions
+from palmette.sampling import sample_hierarchies, sample_partitions
+from palmette.sampling.annealed import anneal
 
 RNG = np.random.default_rng(0)
 GROUPS = np.concatenate([RNG.normal(c, 0.2, (3, 2)) for c in ([0, 0], [5, 0], [2.5, 6])])
@@ -214,10 +215,7 @@ def test_a_sampled_posterior_is_compared_with_an_error():
 
 
 def test_sampled_partitions_are_compared_with_an_error(monkeypatch):
-    monkeypatch.setattr(
-        "palmette.sampling.sampled_partitions.anneal_partitions",
-        lambda model, **options: anneal_partitions(model, steps=100, **options),
-    )
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=100))
     model = DirichletProcess(GROUPS[:6], 1.0, NormalGamma(pseudo_count=0.1))
     sampled, exact = sample_partitions(model, seconds=None, sweeps=20), PartitionPosterior(model)
     assert sampled.log_evidence_without_structure == exact.log_evidence_without_structure
@@ -229,10 +227,7 @@ def test_sampled_partitions_are_compared_with_an_error(monkeypatch):
 
 
 def test_sampled_hierarchies_have_an_evidence(monkeypatch):
-    monkeypatch.setattr(
-        "palmette.sampling.sampled_hierarchies.anneal_hierarchies",
-        lambda model, **options: anneal_hierarchies(model, steps=100, **options),
-    )
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=100))
     model = Contrasts(GROUPS[:6])
     sampled, exact = sample_hierarchies(model, seconds=None, sweeps=20), HierarchyPosterior(model)
     assert abs(float(sampled.log_evidence) - exact.log_evidence) < 5 * sampled.log_evidence.standard_error

@@ -18,7 +18,7 @@ import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import BetaSplitting, Contrasts, Dasgupta, Uniform, UniformPartitions, with_prior
 from palmette.passes.hierarchies import HierarchyConditions
-from palmette.sampling.conditioned import conditioned
+from palmette.sampling.hierarchies.conditioned import conditioned
 
 BETAS = [-1.9, -1.5, -1.0, 0.0, 0.5, 40.0]
 

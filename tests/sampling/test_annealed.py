@@ -1,5 +1,6 @@
 """log Z, entropies and temperatures by annealing, against the exact ones."""
 
+import functools
 import math
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 import palmette as pal
 from palmette.errors import ImpossibleData
-from palmette.sampling import anneal_hierarchies, at_perplexity, sample_hierarchies
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling import Annealed, anneal_hierarchies, at_perplexity, sample_hierarchies
+from palmette.sampling.annealed import anneal
+from palmette.sampling.hierarchies.moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
 
 RNG = np.random.default_rng(3)
@@ -44,6 +46,15 @@ def test_log_z_and_entropy_at_every_temperature(annealed):
     assert 16 < annealed.effective_runs <= 32
 
 
+def test_of_one_run_that_ends_possible_the_error_is_not_known():
+    logs = np.array([[0.0, 1.0, 2.0], [0.0, 0.5, -np.inf], [0.0, 0.5, -np.inf]])
+    one = Annealed(np.array([0.0, 0.5, 1.0]), logs, logs, log_count=3.0)
+    assert one.entropy.value == pytest.approx(3.0 - math.log(3))
+    assert one.entropy.standard_error == np.inf
+    assert np.isfinite(one.log_partition.standard_error)
+    assert np.isfinite(one.entropy_at(1).standard_error)
+
+
 @pytest.mark.slow
 def test_conditions():
     conditions = {"require": [[0, 1, 5]], "forbid": [[0, 1]]}
@@ -75,10 +86,7 @@ def test_a_temperature_for_a_perplexity():
 
 
 def test_a_sampled_posterior_has_log_z_entropy_and_divergence(monkeypatch):
-    monkeypatch.setattr(
-        "palmette.sampling.sampled_hierarchies.anneal_hierarchies",
-        lambda model, **options: anneal_hierarchies(model, steps=300, **options),
-    )
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=300))
     one = sample_hierarchies(MODEL, seconds=None, sweeps=800, precision=1e-9)
     other_model = MODEL.with_beta(0.8)
     other = sample_hierarchies(other_model, seconds=None, sweeps=200, precision=1e-9)
@@ -87,8 +95,30 @@ def test_a_sampled_posterior_has_log_z_entropy_and_divergence(monkeypatch):
     divergence = one.kl(other)
     exact = EXACT.kl(pal.HierarchyPosterior(other_model, progress=False))
     assert abs(float(divergence) - exact) < 4 * divergence.standard_error
+    assert abs(float(one.kl(other, most=8)) - exact) < 4 * one.kl(other, most=8).standard_error
     with pytest.raises(TypeError, match="another SampledPosterior"):
         one.kl(EXACT)
+
+
+def test_a_perplexity_and_a_number_of_sweeps_need_no_clock(monkeypatch):
+    monkeypatch.setattr("palmette.sampling.annealed.time", None)
+    monkeypatch.setattr("palmette.sampling.perplexity._QUICK", 40)
+    monkeypatch.setattr("palmette.search.sampled._STEPS", 40)
+    few = pal.models.SumOfSquares(POINTS[:4], beta=1.5)
+    found = pal.search.posterior(few, exact_leaves=0, perplexity=5.0, sweeps=8)
+    assert abs(pal.HierarchyPosterior(found.model, progress=False).entropy - math.log(5.0)) < 0.5
+
+
+def test_log_z_of_chains_takes_their_moves_threads_and_bar(monkeypatch):
+    def noted(moves, **options):
+        asked.append((moves, options))
+        return anneal_hierarchies(MODEL, steps=1, n_runs=2)
+
+    asked = []
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", noted)
+    post = sample_hierarchies(MODEL, seconds=None, sweeps=8, threads=1, progress=False)
+    assert post.log_partition is post.log_partition
+    assert asked == [(post._run.moves, {"threads": 1, "progress": False})]
 
 
 def test_steps_and_runs_are_checked():

@@ -10,6 +10,7 @@ import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.sampling import sample_hierarchies
 from palmette.sampling.chains import Chains
+from palmette.sampling.hierarchies.chain import HierarchyChains
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,9 @@ def test_verbs_answer_as_the_exact_posterior_does(post):
     exact_splits = {(row.left, row.right): row.probability for row in EXACT.split_probabilities(range(10))}
     for row in post.split_probabilities(range(10), most=5):
         assert abs(row.probability - exact_splits[row.left, row.right]) < 5 * row.standard_error + 1e-3
+    assert list(post.split_probabilities([3])) == list(EXACT.split_probabilities([3])) == []
+    with pytest.raises(ValueError, match="never drawn"):
+        post.split_probabilities([0, 4, 7])
     is_pair = lambda left, right: np.bitwise_count(left | right) == 2  # noqa: E731
     pairs = post.expected(is_pair)
     assert abs(pairs.value - EXACT.expected(is_pair)) < 4 * pairs.standard_error
@@ -93,6 +97,24 @@ def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
     assert whole.log_potentials.tobytes() == again.log_potentials.tobytes()
     with pytest.raises(ValueError, match="another model, seed or number of chains"):
         sample_hierarchies(MODEL.with_beta(2.0), seconds=None, sweeps=20, checkpoint=place)
+
+
+def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "palmette.sampling.hierarchies.sample.fingerprint", lambda *_: "only the body of a function differs"
+    )
+    options = {"seconds": None, "sweeps": 20, "n_chains": 2, "checkpoint": tmp_path / "chains.npz"}
+    sample_hierarchies(MODEL, **options)
+    with pytest.raises(ValueError, match="another model, seed or number of chains"):
+        sample_hierarchies(MODEL.with_beta(1.1), **options)
+
+
+def test_no_start_is_made_for_nobody(monkeypatch):
+    options = {"seconds": None, "sweeps": 8, "n_chains": 2, "starts": [EXACT.map()] * 2}
+    found = sample_hierarchies(MODEL, **options)
+    monkeypatch.setattr(HierarchyChains, "cooled", None)
+    again = sample_hierarchies(MODEL, **options)
+    assert found.trees.parents.tobytes() == again.trees.parents.tobytes()
 
 
 def test_starts_and_a_few_sweeps_are_made_whatever_the_clock_says(monkeypatch):
@@ -178,7 +200,7 @@ def test_few_leaves(n):
     assert len(post.cluster_probabilities()) == len(exact.cluster_probabilities())
 
 
-def test_bad_input_is_refused():
+def test_bad_input_is_refused(post):
     with pytest.raises(TypeError, match="SplitModel"):
         sample_hierarchies(pal.models.SplitFunction(4, lambda left, right: 0.0))
     with pytest.raises(ValueError, match="seconds is -1"):
@@ -187,5 +209,9 @@ def test_bad_input_is_refused():
         sample_hierarchies(MODEL, sweeps=2)
     with pytest.raises(ValueError, match="needs an end"):
         sample_hierarchies(MODEL, seconds=None, precision=0.0)
+    with pytest.raises(ValueError, match="needs an end"):
+        post.resume(seconds=None, precision=0.0)
+    with pytest.raises(ValueError, match="seconds is nan"):
+        post.resume(seconds=np.nan)
     with pytest.raises(ImpossibleData, match="no possible hierarchy"):
         sample_hierarchies(pal.models.SumOfSquares(np.eye(3)), forbid=[[0, 1], [0, 2], [1, 2]])

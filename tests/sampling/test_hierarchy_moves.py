@@ -12,8 +12,8 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.sampling import sample_hierarchies
-from palmette.sampling.conditioned import conditioned
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling.hierarchies.conditioned import conditioned
+from palmette.sampling.hierarchies.moves import HierarchyMoves
 
 N = 5
 RNG = np.random.default_rng(5)

@@ -1,5 +1,6 @@
 """Sampled partitions: right within their errors, the same however they are run, and honest when they are not."""
 
+import functools
 import math
 
 import numpy as np
@@ -9,10 +10,12 @@ import palmette as pal
 from palmette.errors import ImpossibleData
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
+from palmette.sampling.annealed import anneal
 from palmette.sampling.anywhere import any_partition, log_bell_number
-from palmette.sampling.partition_clusters import find_clusters, occurrences
-from palmette.sampling.partition_pairs import gains, pair_distances
-from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.partitions.chain import PartitionChains
+from palmette.sampling.partitions.clusters import find_clusters, occurrences
+from palmette.sampling.partitions.pairs import gains, pair_distances
+from palmette.sampling.partitions.reference import reference_of
 from palmette.sampling.run import fingerprint
 from palmette.trellis.counting import bell_number
 
@@ -103,6 +106,11 @@ def test_a_trellis_and_the_share_of_draws_in_it_tell_log_z(post):
     expected = math.exp(sparse.log_partition - EXACT.log_partition)
     assert 0.05 < expected < 0.95
     assert abs(float(share) - expected) < 4 * share.standard_error
+    log_z = post.log_partition_by(sparse)
+    assert abs(float(log_z) - EXACT.log_partition) < 4 * log_z.standard_error < 0.2
+    assert post.log_partition_by(EXACT).kind == "exact"
+    with pytest.raises(ValueError, match="different leaves or conditions"):
+        post.log_partition_by(EXACT.condition(n_clusters=2))
 
 
 def test_the_map_is_better_than_all_draws():
@@ -207,10 +215,7 @@ def test_annealing_is_unbiased_and_its_errors_are_honest(name):
 
 
 def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
-    monkeypatch.setattr(
-        "palmette.sampling.sampled_partitions.anneal_partitions",
-        lambda model, **options: anneal_partitions(model, steps=400, **options),
-    )
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=400))
     other_model = DirichletProcess(POINTS, 0.3, MODEL.likelihood)
     other = sample_partitions(other_model, seconds=None, sweeps=100)
     for name in ("log_partition", "log_evidence", "entropy"):
@@ -225,6 +230,8 @@ def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
         pairs.log_evidence  # noqa: B018
     with pytest.raises(TypeError, match="ClusterModel"):
         anneal_partitions(pal.models.ClusterFunction(4, lambda clusters: np.zeros(len(clusters))))
+    with pytest.raises(TypeError, match="reference must be"):
+        anneal_partitions(MODEL, reference=[0, 1])
     with pytest.raises(ImpossibleData, match="none of 4 runs found a partition"):
         anneal_partitions(limited(9, low=0.5, high=0.6), steps=20, n_runs=4)
 
@@ -253,6 +260,16 @@ def test_a_checkpoint_knows_the_likelihood(tmp_path):
     assert fingerprint(one, [], (1,)) != fingerprint(other, [], (1,))
 
 
+def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "palmette.sampling.partitions.sample.fingerprint", lambda *_: "only the body of a function differs"
+    )
+    options = {"seconds": None, "sweeps": 20, "n_chains": 2, "checkpoint": tmp_path / "chains.npz"}
+    sample_partitions(correlation(11), **options)
+    with pytest.raises(ValueError, match="another model, seed or number of chains"):
+        sample_partitions(correlation(11, 0.6), **options)
+
+
 def test_a_given_start_is_where_a_chain_begins():
     names = [str(i) for i in range(12)]
     start = pal.Partition([0] * 5 + [1] * 7, labels=names[::-1])
@@ -260,6 +277,14 @@ def test_a_given_start_is_where_a_chain_begins():
     model = CorrelationClusters(np.where(own[:, None] == own, 50.0, -50.0))
     post = sample_partitions(model, seconds=None, sweeps=10, starts=[start] * 4)
     assert [p for p, _ in post.best(9)] == [start]
+
+
+def test_no_start_is_made_for_nobody(monkeypatch):
+    alone = PartitionChains(MODEL, reference_of(MODEL), [], seed=0, n_chains=1)
+    monkeypatch.setattr(alone, "sweep", None)  # there is nothing to choose from, so nothing is to settle
+    alone.begin(0)
+    monkeypatch.setattr(PartitionChains, "_dispersed", None)
+    sample_partitions(MODEL, seconds=None, sweeps=8, n_chains=2, starts=[EXACT.map()] * 2)
 
 
 def rows_and_columns(beta):
@@ -360,7 +385,10 @@ def test_a_reference_is_made_of_what_the_model_sums(monkeypatch):
     assert reference_of(mixture).cut(3) == three
     assert reference_of(affinity).cut(3) == three
     assert reference_of(pal.models.UniformPartitions(5)).is_binary
-    monkeypatch.setattr("palmette.sampling.partition_reference._MOST", 8)
+    given = pal.Hierarchy.from_nested(("1", ("0", "2")))
+    assert reference_of(correlation(3), given) == given
+    assert reference_of(correlation(3), given).labels == ("0", "1", "2")
+    monkeypatch.setattr("palmette.sampling.partitions.reference._MOST", 8)
     halves = reference_of(limited(12))  # whose one column rises
     assert halves.is_binary
     assert halves.leaf_order.tolist() == list(range(12))

@@ -5,10 +5,10 @@ import pytest
 from sampling_cases import EXACT, MODEL, rows_and_columns, z_scores
 
 import palmette as pal
-from palmette.sampling import hierarchy_chain, sample_hierarchies
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling import sample_hierarchies
+from palmette.sampling.hierarchies.moves import HierarchyMoves
+from palmette.sampling.hierarchies.tempering import TemperedChains, _rung_tempers
 from palmette.sampling.ladder import pilot
-from palmette.sampling.tempering import TemperedChains, rung_tempers
 
 
 def test_the_last_rung_is_the_posterior():
@@ -55,7 +55,7 @@ def test_all_rungs_begin_at_a_given_start_and_are_warmed_up(monkeypatch):
     assert last == start
     assert any(hierarchy != start for hierarchy in warm)
     assert len({state.stream.tobytes() for state in rungs.states}) == 4
-    monkeypatch.setattr(hierarchy_chain, "_WARMING", 0)
+    monkeypatch.setattr("palmette.sampling.hierarchies.chain._WARMING", 0)
     assert hierarchies_of(chains, chains.begin(0)) == [start] * 4
 
 
@@ -66,11 +66,11 @@ def test_rungs_are_of_equal_length():
     assert tempers[0] == 0.0
     assert tempers[-1] == 1.0
     assert lengths.max() < 1.01 * lengths.min()
-    few = rung_tempers(found, 3)
+    few = _rung_tempers(found, 3)
     assert len(few) == 3
     assert few[0] > 0.0
     assert found.length(float(few[0])) == pytest.approx(2.0, rel=0.01)
-    assert rung_tempers(found, 50)[0] == 0.0
+    assert _rung_tempers(found, 50)[0] == 0.0
 
 
 def test_neighbours_exchange_their_states():

@@ -11,8 +11,8 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.sampling import sample_hierarchies
-from palmette.sampling.conditioned import conditioned
-from palmette.sampling.tilings import smooth
+from palmette.sampling.hierarchies.conditioned import conditioned
+from palmette.sampling.hierarchies.tilings import smooth
 from palmette.trellis.bit_sets import as_words
 
 N = 6

@@ -50,8 +50,8 @@ def same(one, two):
 @pytest.fixture
 def few_sweeps(monkeypatch):
     """Chains that begin after few sweeps, for what does not ask how good they are."""
-    monkeypatch.setattr("palmette.sampling.starts._PER_DECADE", 3)
-    monkeypatch.setattr("palmette.sampling.starts._QUENCH_SWEEPS", 10)
+    monkeypatch.setattr("palmette.sampling.cooling._PER_DECADE", 3)
+    monkeypatch.setattr("palmette.sampling.cooling._QUENCH_SWEEPS", 10)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.sampling.annealed import anneal_hierarchies
-from palmette.sampling.hierarchies import HierarchyRun
-from palmette.sampling.sampled_hierarchies import SampledPosterior
+from palmette.sampling.hierarchies.sample import HierarchyRun
+from palmette.sampling.hierarchies.sampled import SampledPosterior
 
 __all__ = ["Answer", "grow_one", "sample_one", "solve_one"]
 

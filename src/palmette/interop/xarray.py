@@ -16,7 +16,7 @@ from palmette.labels import describe_cluster, leaf_index, leaf_numbers
 from palmette.models.base import is_model
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.partition_draws import PartitionDraws
-from palmette.sampling.sampled_hierarchies import SampledPosterior
+from palmette.sampling.hierarchies.sampled import SampledPosterior
 
 if TYPE_CHECKING:
     import xarray

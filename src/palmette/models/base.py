@@ -31,6 +31,7 @@ __all__ = [
     "evidence_without_structure",
     "is_model",
     "recast",
+    "require_compiled",
     "require_masks",
     "require_model",
 ]
@@ -249,6 +250,14 @@ def recast(
         labels=model.labels,
     )
     return made
+
+
+def require_compiled(model: Model, clusterings: Clusterings, done: str) -> None:
+    """Refuse what is no model of these clusterings, and one that cannot be `done`, sampled or annealed."""
+    require_model(model, clusterings, all_known=True)
+    if not model.is_compiled:
+        kind = {"hierarchies": "SplitModel", "partitions": "ClusterModel"}[clusterings]
+        raise TypeError(f"{model!r} cannot be {done}: its moves need a model of compiled functions, a {kind}")
 
 
 def require_masks(n: int, what: str) -> None:

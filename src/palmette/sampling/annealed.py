@@ -19,29 +19,29 @@ from typing import Any, cast
 import numpy as np
 
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_integer, check_seconds
+from palmette.checks import check_integer, check_seconds, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_compiled
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.posterior.estimate import Estimate
 from palmette.progress import Progress
 from palmette.sampling.chance import ANNEALED
-from palmette.sampling.compiled_models import require_compiled
-from palmette.sampling.conditioned import conditioned
 from palmette.sampling.diagnostics import effective_number
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling.hierarchies.conditioned import conditioned
+from palmette.sampling.hierarchies.moves import HierarchyMoves
 from palmette.sampling.ladder import pilot
-from palmette.sampling.partition_moves import PartitionMoves
-from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.partitions.moves import PartitionMoves
+from palmette.sampling.partitions.reference import reference_of
 from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 from palmette.threads import Workers, check_threads
 
-__all__ = ["Annealed", "anneal_hierarchies", "anneal_partitions"]
+__all__ = ["Annealed", "anneal", "anneal_hierarchies", "anneal_partitions"]
 
 _VARIANCE = 0.02  # of log w that steps are made for, if a sweep forgot everything; it comes out ten times as large
 _FEWEST = 50  # steps
@@ -89,10 +89,7 @@ class Annealed:
 
     def log_partition_at(self, k: int) -> Estimate:
         """log Z at tempers[k]."""
-        logs = self.log_weights[:, k]
-        top = float(logs.max())
-        value = self.log_count + top + math.log(float(np.exp(logs - top).mean()))
-        return Estimate(value, "estimate", self._error(k))
+        return Estimate(self._log_partition(self.log_weights[:, k]), "estimate", self._error(k))
 
     def entropy_at(self, k: int) -> Estimate:
         """The entropy at tempers[k]."""
@@ -103,18 +100,20 @@ class Annealed:
         window = slice(k - reach, k + reach + 1)
 
         def value(runs: Ints) -> float:
-            logs = self.log_weights[runs, window]
-            weights = _relative(logs)
-            energy = np.where(weights > 0.0, self.log_potentials[runs, window], 0.0)
-            mean = float(((weights * energy).sum(axis=0) / weights.sum(axis=0)).mean())
-            own = self.log_weights[runs, k]
-            log_z = self.log_count + float(own.max()) + math.log(float(_relative(own[:, None]).mean()))
-            return log_z - float(self.tempers[k]) * mean
+            weights = _relative(self.log_weights[runs, window])
+            log_phi = np.where(weights > 0.0, self.log_potentials[runs, window], 0.0)
+            mean = float(((weights * log_phi).sum(axis=0) / weights.sum(axis=0)).mean())
+            return self._log_partition(self.log_weights[runs, k]) - float(self.tempers[k]) * mean
 
-        everything = np.arange(len(self.log_weights))
-        leaving_out = np.array([value(np.delete(everything, i)) for i in everything])
-        error = math.sqrt((len(everything) - 1) * float(leaving_out.var()))
+        everything, error = np.arange(len(self.log_weights)), math.inf
+        if (self.log_weights[:, k] > -np.inf).sum() > 1:  # else nothing is left without the one that ends possible
+            leaving_out = np.array([value(np.delete(everything, i)) for i in everything])
+            error = math.sqrt((len(everything) - 1) * float(leaving_out.var()))
         return Estimate(max(0.0, value(everything)), "estimate", error)
+
+    def _log_partition(self, logs: Floats) -> float:
+        # log(N · mean of w).
+        return self.log_count + float(logs.max()) + math.log(float(_relative(logs).mean()))
 
     def _error(self, k: int) -> float:
         # Of log(mean of w): from the weights themselves, and as if they were log-normal above their median, which sees
@@ -160,7 +159,9 @@ def anneal_hierarchies(
     require_compiled(model, "hierarchies", "annealed")
     conditions = HierarchyConditions(model.labels).and_also(require, forbid)
     moves = HierarchyMoves(conditioned(cast(SplitModel, model), conditions))
-    return _anneal(moves, "hierarchy", steps, seconds, n_runs, last, rng, threads, progress)
+    return anneal(
+        moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress
+    )
 
 
 def anneal_partitions(
@@ -190,38 +191,39 @@ def anneal_partitions(
     """
     require_compiled(model, "partitions", "annealed")
     compiled = cast(ClusterModel, model)
-    units = reference_of(compiled) if reference is None else reference.aligned_to(model.labels)
-    return _anneal(PartitionMoves(compiled, units), "partition", steps, seconds, n_runs, last, rng, threads, progress)
+    moves = PartitionMoves(compiled, reference_of(compiled, reference))
+    return anneal(
+        moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress
+    )
 
 
-def _anneal(
+def anneal(
     moves: TemperedMoves[Any],
-    thing: str,
-    steps: int | None,
-    seconds: float | None,
-    n_runs: int,
-    last: float,
-    rng: np.random.Generator | int | None,
-    threads: int | None,
-    progress: bool | None,
+    *,
+    steps: int | None = None,
+    seconds: float | None = DEFAULTS.annealing_seconds,
+    n_runs: int = DEFAULTS.annealing_runs,
+    last: float = 1.0,
+    rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
 ) -> Annealed:
-    limit, seed, n = check_seconds(seconds), int(np.random.default_rng(rng).integers(2**62)), moves.model.n_leaves
+    """What `anneal_hierarchies` and `anneal_partitions` give, by moves that are there already."""
+    limit, seed, n = check_seconds(seconds), seed_of(rng, bits=62), moves.model.n_leaves
     check_integer("n_runs", n_runs, 2)
     n_threads = check_threads(threads)
-    found, begin = pilot(moves, seed, last=last), time.monotonic()
+    found = pilot(moves, seed, last=last)
     if steps is None:
-        state = moves.anywhere(np.random.default_rng(0), seed, 0)
+        begin, state = time.monotonic(), moves.anywhere(np.random.default_rng(0), seed, 0)
         for _ in range(20):
             moves.run(state, moves.n_moves)
         affordable = limit / (n_runs / n_threads) / max((time.monotonic() - begin) / 20, 1e-9)
         steps = int(max(_FEWEST, min(found.length(last=last) ** 2 / _VARIANCE, affordable, 1e6)))
     tempers = found.steps(check_integer("steps", steps, 1), last=last)
     with closing(Progress(f"annealing, n = {n}", n_runs * 4e7, progress)) as bar, Workers(n_threads, bar) as workers:
-        runs = workers.run(
-            lambda first, after: [_one(moves, tempers, seed, i) for i in range(first, after)], np.full(n_runs, 4e7)
-        )
-    both = np.array([run for some in runs for run in some])
+        both = np.array(workers.each(lambda run: _one(moves, tempers, seed, run), n_runs, 4e7))
     if not (both[:, 0, -1] > -np.inf).any():
+        thing = {"hierarchies": "hierarchy", "partitions": "partition"}[moves.model.clusterings]
         raise ImpossibleData(f"none of {n_runs} runs found a {thing} of these {n} leaves that {moves.model!r} allows")
     return Annealed(tempers, both[:, 0], both[:, 1], moves.log_count)
 

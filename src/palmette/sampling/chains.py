@@ -1,9 +1,9 @@
 """Several chains side by side: who runs them, what is kept of them, how a run stops and goes on.
 
-A chain is advanced in *sweeps*, as many moves as there are leaves. Its random numbers depend on the seed, on its number
-and on how many it has drawn, so it is the same chain on any number of threads, in one piece or in many. Every so many
-sweeps its state is kept; when there is no more room, every second one is dropped, and from then on half as many are
-kept. So a run can go on for ever, and what is kept depends on its length alone.
+A chain is advanced in *sweeps*, in which about as many things are moved as there are leaves. Its random numbers depend
+on the seed, on its number and on how many it has drawn, so it is the same chain on any number of threads, in one piece
+or in many. Every so many sweeps its state is kept; when there is no more room, every second one is dropped, and from
+then on half as many are kept. So a run can go on for ever, and what is kept depends on its length alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = ["ChainKind", "Chains"]
 
 _ROOM = 16384  # states kept of each chain
 _MOST_NUMBERS = 4e7  # in all states kept of all chains
+_SAME = 1e-6  # relative or absolute: log potentials that differ by rounding alone
 _SLICE = 0.1  # seconds between two looks at the clock and at Ctrl-C
 
 
@@ -41,15 +42,17 @@ class ChainKind(Protocol):
 
     width: int
     """Numbers that a state is written down with."""
-    n_candidates: int
-    """Starts that are made to choose from, if these are more than the chains."""
+
+    def n_starts(self, n_chains: int) -> int:
+        """Starts that are made for so many chains: as many, or more to choose from."""
+        ...
 
     def begin(self, chain: int) -> Any:
-        """The state of a chain at its start, or of one of the candidates."""
+        """A start: the state of a chain, or one to choose from."""
         ...
 
     def choose(self, states: list[Any], count: int) -> list[Any]:
-        """So many of the candidates."""
+        """So many of the starts, if there are more."""
         ...
 
     def sweep(self, state: Any) -> float:
@@ -113,12 +116,8 @@ class Chains:
         """Make the starts, unless the chains are on their way already."""
         n_chains = len(self.states)
         if n_chains and self.states[0] is None:
-            made: list[Any] = [None] * (max(n_chains, self._kind.n_candidates) if n_chains > 1 else 1)
-
-            def begin_one(number: int) -> None:
-                made[number] = self._kind.begin(number)
-
-            self._each(begin_one, len(made), threads, progress or Progress("", None, False))
+            count = self._kind.n_starts(n_chains)
+            made = self._each(self._kind.begin, count, threads, progress or Progress("", None, False))
             self.states = self._kind.choose(made, n_chains) if len(made) > n_chains else made
 
     def advance(self, target: int, threads: int, progress: Progress, until: float = np.inf) -> bool:
@@ -137,9 +136,9 @@ class Chains:
             step = max(1, min(2 * step, int(step * _SLICE / max(taken, 1e-6))))
         return True
 
-    def _each(self, call: Callable[[int], None], count: int, threads: int, progress: Progress) -> None:
+    def _each(self, call: Callable[[int], Any], count: int, threads: int, progress: Progress) -> list[Any]:
         with Workers(threads, _Elapsed(progress)) as workers:
-            workers.run(lambda first, last: list(map(call, range(first, last))), np.full(count, 1e8))
+            return workers.each(call, count, 1e8)
 
     def _run_one(self, chain: int, end: int) -> None:
         state, kind = self.states[chain], self._kind
@@ -185,9 +184,18 @@ class Chains:
     def load(self, path: str | os.PathLike[str], about: str) -> None:
         """Go on from what `save` wrote."""
         with np.load(Path(path), allow_pickle=False) as saved:
-            if str(saved["about"]) != about:
-                raise ValueError(
-                    f"{os.fspath(path)} holds chains of another model, seed or number of chains; "
-                    "give the same ones, or another file"
-                )
-            self.restore({name: saved[name] for name in saved.files})
+            is_same = str(saved["about"]) == about
+            if is_same:
+                self.restore({name: saved[name] for name in saved.files})
+        if not (is_same and self._is_of_model()):
+            raise ValueError(
+                f"{os.fspath(path)} holds chains of another model, seed or number of chains; "
+                "give the same ones, or another file"
+            )
+
+    def _is_of_model(self) -> bool:
+        # Whether the last states that were kept have the log potentials that were: a person may have edited a score.
+        moves = self._kind.moves
+        states = [moves.start(moves.read(rows[-1]), 0, 0) for rows in self.rows if len(rows)]
+        found = [-np.inf if impossible else value for value, impossible in map(moves.restate, states)]
+        return np.allclose(found, self.log_potentials[:, -1:].reshape(-1), rtol=_SAME, atol=_SAME)

@@ -26,7 +26,8 @@ __all__ = [
 
 
 # Random numbers go by a seed and a number. A chain has its own, from 0 on; what else draws any has numbers far above,
-# so that nobody draws what somebody else has drawn.
+# so that no move draws what another one has drawn. Where things begin is drawn from NumPy's generators, by seed and
+# number as well: of one seed, run i of an annealing and chain i of some that are cooled begin at the same hierarchy.
 CHAINS = 2**20  # of numbers for each chain, from so many on: the rungs of its starts
 TRIES = 2**14  # of these for each of several starts of a chain
 COOLING, PILOT_STARTS = 2**32, 2**33  # of NumPy's generators: what tells the spread of log φ, and where pilots begin

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from palmette.array_types import Ints
 
-__all__ = ["far_apart", "n_candidates"]
+__all__ = ["far_apart", "n_candidates", "n_starts"]
 
 _CANDIDATES = 16
 _MOST_WORK = 500_000  # Σ n² over all of them: some seconds of one processor
@@ -18,6 +18,15 @@ _MOST_WORK = 500_000  # Σ n² over all of them: some seconds of one processor
 def n_candidates(n_leaves: int) -> int:
     """How many starts are made to choose from: 16, and fewer from 177 leaves on."""
     return min(_CANDIDATES, _MOST_WORK // n_leaves**2)
+
+
+def n_starts(n_leaves: int, n_chains: int, n_given: int) -> int:
+    """How many starts are made for some chains: more than these if one of several that are not given can be chosen.
+
+    >>> n_starts(100, 6, 1), n_starts(100, 6, 6), n_starts(100, 1, 0)
+    (16, 6, 1)
+    """
+    return n_chains if n_chains == 1 or n_given >= n_chains else max(n_chains, n_candidates(n_leaves))
 
 
 def far_apart(gaps: Ints, count: int, n_given: int = 0) -> list[int]:

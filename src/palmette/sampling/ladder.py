@@ -13,12 +13,12 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.sampling.chance import PILOT_STARTS, PILOTS
-from palmette.sampling.starts import cooling
+from palmette.sampling.cooling import cooling
 from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 
 __all__ = ["Pilot", "pilot"]
 
-_SWEEPS = 8  # at each temperature
+_CHAINS, _SWEEPS = 4, 8  # at each temperature
 _HARMLESS = 1e-3  # the first temperature above 0, in units of 1 / (spread of log φ at 0)
 
 
@@ -39,16 +39,16 @@ class Pilot(NamedTuple):
         """∫ σ dt from `first` to `last`."""
         return float(np.diff(np.interp([first, last], self.tempers, self.lengths))[0])
 
-    def temper_at(self, length: float, last: float = 1.0) -> float:
-        """The t from which it is so long to `last`; 0 if it is not as long as that."""
-        end = float(np.interp(last, self.tempers, self.lengths))
+    def temper_at(self, length: float) -> float:
+        """The t from which it is so long to 1; 0 if it is not as long as that."""
+        end = float(np.interp(1.0, self.tempers, self.lengths))
         return float(np.interp(max(0.0, end - length), self.lengths, self.tempers))
 
 
-def pilot(moves: TemperedMoves[Any], seed: int, *, n_chains: int = 4, last: float = 1.0, every: int = 1) -> Pilot:
+def pilot(moves: TemperedMoves[Any], seed: int, *, last: float = 1.0, every: int = 1) -> Pilot:
     """Anneal some chains from t = 0 to `last`, looking at the spread of log φ at every so many t on the way."""
     rng = np.random.default_rng([seed, PILOT_STARTS])
-    states = [moves.anywhere(rng, seed, PILOTS + i) for i in range(n_chains)]
+    states = [moves.anywhere(rng, seed, PILOTS + i) for i in range(_CHAINS)]
     tempers = cooling(moves, rng)[::-1][::every][::-1] * last
     tempers = np.concatenate([tempers[:1] * _HARMLESS ** np.linspace(1, 0, 6)[:-1], tempers])
     spreads = []

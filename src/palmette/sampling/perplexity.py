@@ -8,11 +8,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from palmette.checks import check_number
+from palmette.defaults import DEFAULTS
 from palmette.models.base import require_model
 from palmette.models.split_model import SplitModel
 from palmette.models.tempered import Tempered, require_tempered
 from palmette.sampling.annealed import Annealed, anneal_hierarchies
-from palmette.trellis.counting import double_factorial
+from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["at_perplexity"]
 
@@ -28,7 +29,8 @@ def at_perplexity(
     model: AnyTempered,
     perplexity: float,
     *,
-    seconds: float | None = 30.0,
+    steps: int | None = None,
+    seconds: float | None = DEFAULTS.annealing_seconds,
     rng: np.random.Generator | int | None = 0,
     threads: int | None = None,
     progress: bool | None = None,
@@ -36,7 +38,8 @@ def at_perplexity(
     """The same model at the β where exp(entropy of the posterior) is about `perplexity`, for any number of leaves.
 
     The entropy along β comes from annealed importance sampling, so β has an error: with default settings some percent
-    of the logarithm of the perplexity. Up to some 20 leaves `palmette.temperature.at_perplexity` is exact.
+    of the logarithm of the perplexity. `steps` and `seconds` are those of `anneal_hierarchies`: the same `rng` and
+    `steps` give the same β. Up to some 20 leaves `palmette.temperature.at_perplexity` is exact.
 
     >>> import numpy as np, palmette as pal
     >>> points = np.random.default_rng(0).normal(size=(8, 2))
@@ -48,7 +51,7 @@ def at_perplexity(
     require_model(model, "hierarchies")
     require_tempered(model)
     n = model.n_leaves
-    everything = math.log(double_factorial(2 * n - 3))
+    everything = float(log_hierarchies(n))
     target = math.log(check_number("perplexity", perplexity))
     if not 0.0 < target < everything:
         raise ValueError(
@@ -59,7 +62,7 @@ def at_perplexity(
     options: dict[str, Any] = {"rng": rng, "threads": threads, "progress": progress}
     last = _BEYOND * _crossing(_quick(cast(SplitModel, unit), target, options), target)
     while True:
-        found = anneal_hierarchies(cast(SplitModel, unit), last=last, seconds=seconds, **options)
+        found = anneal_hierarchies(cast(SplitModel, unit), last=last, steps=steps, seconds=seconds, **options)
         if _entropy(found, len(found.tempers) - 1) < target:
             return model.with_beta(unit.beta * _crossing(found, target))
         last *= _BEYOND

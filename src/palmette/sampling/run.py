@@ -72,6 +72,7 @@ class Run(Generic[Answer]):
 
     def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
         """Let the chains run until their errors are small enough, they are so long, or the time is up."""
+        check_end(seconds, sweeps, precision, least=1)
         threads = check_threads(self.threads)
         until = np.inf if seconds is None else time.monotonic() + seconds
         done = int(self.chains.sweeps.min())
@@ -120,19 +121,20 @@ def _again(kind: type[Run[Any]], arguments: dict[str, Any], arrays: dict[str, An
     return made
 
 
-def check_end(seconds: float | None, sweeps: int | None, precision: float) -> None:
-    """Refuse limits that are none, or that never stop a run."""
+def check_end(seconds: float | None, sweeps: int | None, precision: float, *, least: int = FEWEST_SWEEPS) -> None:
+    """Refuse limits that are none, or that never stop a run, and fewer sweeps than the `least`."""
     check_seconds(seconds)
     if seconds is None and sweeps is None and not precision > 0.0:
         raise ValueError("sampling needs an end: give seconds, sweeps or a precision above 0")
     if sweeps is not None:
-        check_integer("sweeps", sweeps, FEWEST_SWEEPS)
+        check_integer("sweeps", sweeps, least)
 
 
 def fingerprint(model: FeatureModel, more: Iterable[bytes], numbers: tuple[int, ...]) -> str:
     """What tells one run from another: a digest of the model, of whatever else matters, and of some numbers.
 
-    Of functions it has the names, in which those of a Dirichlet process tell its likelihood.
+    Of functions it has the names, in which those of a Dirichlet process tell its likelihood; `Chains.load` sees to it
+    that they still give the same numbers.
     """
     functions = [function.py_func.__name__ for function in (model.features, model.score)]
     parts = [name.encode("utf-8", "surrogatepass") for name in (type(model).__name__, *functions, *model.labels)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,33 +15,46 @@ from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.models.base import Clusterings, FeatureModel, evidence_offset, evidence_without_structure
+from palmette.passes.conditions import Conditions
+from palmette.posterior.base import Posterior
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.distribution import Kind
 from palmette.posterior.estimate import Estimate
+from palmette.sampling.annealed import anneal
 from palmette.sampling.chance import QUENCHES
+from palmette.sampling.cooling import quench
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.run import Run
-from palmette.sampling.starts import quench
 from palmette.sampling.verdict import Verdict
 
 __all__ = ["Sampled"]
 
 _BURNT = 0.25  # share of each chain that is not used
+_CLEAR = 3.0  # standard errors from 0 of a probability whose logarithm is taken
 
 AnyModel = TypeVar("AnyModel", bound=FeatureModel)
 Clustering = TypeVar("Clustering")
+AnyTrellis = TypeVar("AnyTrellis")
 
 
-class Sampled(Cached, Generic[AnyModel, Clustering]):
+class _Judged(Protocol):
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+class Sampled(Cached, Generic[AnyModel, Clustering, AnyTrellis]):
     """Draws of several chains; a subclass says what they are of, and answers from them."""
 
     is_exact = False
     clusterings: ClassVar[Clusterings]
     kind: ClassVar[Kind] = "chains"
+    _exact: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]  # what answers the same questions without errors
 
-    def __init__(self, run: Run[Any], model: AnyModel) -> None:
+    def __init__(self, run: Run[Any], model: AnyModel, conditions: Conditions) -> None:
         super().__init__()
         self._run, self._model = run, model
+        self.conditions = conditions
+        """What is required, and what is forbidden."""
         chains = run.chains
         self.n_kept = chains.n_kept
         self.sweeps_per_draw = chains.every
@@ -77,14 +90,14 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         return int(self._rows.shape[1])
 
     @property
-    @abstractmethod
     def verdict(self) -> Verdict:
         """Whether the chains agree and are long enough, in figures and, as a string, in words."""
+        return self._judged.verdict
 
-    @property
-    @abstractmethod
+    @cached
     def log_partition(self) -> Estimate:
-        """log Z, by annealed importance sampling."""
+        """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
+        return anneal(self._run.moves, threads=self._run.threads, progress=self._run.progress).log_partition
 
     @property
     def log_evidence(self) -> Estimate:
@@ -102,13 +115,18 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         """log p(data) if there were nothing to find, with the same parameters; see `palmette.evidence.compare`."""
         return evidence_without_structure(self._model)
 
+    @property
+    @abstractmethod
+    def _judged(self) -> _Judged:
+        """The verdict, and what it is made of."""
+
+    @abstractmethod
+    def share_in(self, trellis: AnyTrellis) -> Estimate:
+        """The probability that a draw is in `trellis`."""
+
     @abstractmethod
     def log_potential(self, clustering: Clustering, /) -> float:
         """Σ log ψ of one of the things that are drawn."""
-
-    @abstractmethod
-    def _read(self, row: npt.NDArray[Any]) -> Clustering:
-        """What the moves wrote down in a row."""
 
     @cached
     def entropy(self) -> Estimate:
@@ -128,7 +146,8 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
             raise ValueError(
                 "the two posteriors have different leaves; make both models with the same labels, in the same order"
             )
-        step = max(1, self.n_chains * self.n_draws // check_integer("most", most, 8))
+        step = self.n_chains * self.n_draws // check_integer("most", most, 8)
+        step = max(1, min(step, self.n_draws // 4))  # of four draws of each chain an error can be told
         chosen = np.arange(self.n_chains * self.n_draws).reshape(self.n_chains, -1)[:, ::step]
         theirs = np.array([[other.log_potential(self._drawn(int(i))) for i in chain] for chain in chosen])
         gaps = self.log_potentials[:, ::step] - theirs
@@ -137,6 +156,24 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         mean, log_z, their_log_z = self._mean(gaps), self.log_partition, other.log_partition
         error = math.hypot(*(part.standard_error for part in (mean, log_z, their_log_z)))
         return Estimate(max(0.0, mean.value + their_log_z.value - log_z.value), "estimate", error)
+
+    def log_partition_by(self, sparse: Posterior[Any, Any, Any, Any, Any]) -> Estimate:
+        """log Z over everything = log Z′ − log P, with log Z′ on the trellis of `sparse` and P the probability of it.
+
+        `sparse` has the same model and conditions. If its trellis holds some percent of the posterior, this is far more
+        precise than `log_partition`; if it holds too little to be told from nothing, a ValueError says so.
+        """
+        if not isinstance(sparse, self._exact):
+            raise TypeError(f"expected a {self._exact.__name__}, not {sparse!r}")
+        if sparse.conditions != self.conditions:
+            raise ValueError("the two posteriors have different leaves or conditions; make both with the same")
+        best, value = self._drawn(int(np.argmax(self.log_potentials))), float(self.log_potentials.max())
+        other = sparse.model.log_potential(best) if sparse.model.knows_all else -math.inf
+        if not math.isclose(other, value, rel_tol=1e-9, abs_tol=1e-6):
+            raise ValueError(f"the chains are of {self.model!r}, the trellis of {sparse.model!r}; take the same model")
+        if sparse.trellis is None:
+            return Estimate(sparse.log_partition, "exact")
+        return _over_all(sparse.log_partition, self.share_in(sparse.trellis))
 
     def progress_note(self) -> str:
         """A few words on how far it is."""
@@ -154,7 +191,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
 
     def _drawn(self, draw: int) -> Clustering:
         # All draws being numbered chain after chain.
-        return self._read(self._rows[divmod(draw, self.n_draws)])
+        return cast(Clustering, self._run.moves.read(self._rows[divmod(draw, self.n_draws)]))
 
     def _cooled_further(self, best: Clustering) -> tuple[Clustering, float]:
         # The best of all that moves come upon from there on the way down, and its log φ.
@@ -163,7 +200,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
         value = moves.restate(state)[0]
         for value in quench(moves, state):  # noqa: B007
             moves.record(state, row)
-            best = self._read(row)
+            best = moves.read(row)
         return best, value
 
     def _share_of(self, events: npt.NDArray[np.bool_]) -> Estimate:
@@ -204,3 +241,13 @@ class Sampled(Cached, Generic[AnyModel, Clustering]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         Cached.__init__(self)
         vars(self).update(state)
+
+
+def _over_all(log_z: float, inside: Estimate) -> Estimate:
+    # log Z − log P from its exact part; the error is error(P) / P.
+    if inside.value < _CLEAR * inside.standard_error:
+        raise ValueError(
+            f"{inside.value:.2g} ± {inside.standard_error:.2g} of the posterior is in the trellis, too little to tell "
+            "log Z by; take a larger trellis (search.grow with a smaller min_share), longer chains, or log_partition"
+        )
+    return Estimate(log_z - math.log(inside.value), "estimate", inside.standard_error / inside.value)

@@ -53,3 +53,7 @@ class TemperedMoves(Protocol[State]):
     def record(self, state: State, out: npt.NDArray[np.int32]) -> None:
         """Write the clustering down, after `run`."""
         ...
+
+    def read(self, row: npt.NDArray[Any]) -> Any:
+        """The clustering that `record` wrote down."""
+        ...

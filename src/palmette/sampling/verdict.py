@@ -19,7 +19,9 @@ from palmette.sampling.diagnostics import (
     split_r_hat,
 )
 
-__all__ = ["EventFigures", "Verdict", "judge"]
+__all__ = ["LEAST_SHARE", "EventFigures", "Verdict", "judge"]
+
+LEAST_SHARE = 0.01  # of draws: clusters that are rarer are not judged
 
 _LEAST_SIZE = 100.0  # effective draws of anything that is judged
 _LARGEST_ERROR = 0.02 / 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
@@ -22,6 +21,7 @@ from palmette.threads import Workers, default_threads
 
 __all__ = ["Limits", "sampled_hierarchies", "sampled_partitions"]
 
+_STEPS = 500  # of annealing, at least, if no clock says when to stop
 _SHARE = 1 / 3  # of the time, after which chains are looked at
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
@@ -60,7 +60,9 @@ def sampled_hierarchies(
     seconds = limits.clock
     if perplexity is not None:
         some = None if limits.seconds is None else _SHARE * limits.seconds
-        at_beta = at_perplexity(cast(Tempered, model), perplexity, seconds=some, rng=seed, progress=limits.progress)
+        steps = None if limits.sweeps is None else max(_STEPS, limits.sweeps)
+        tempered = cast(Tempered, model)
+        at_beta = at_perplexity(tempered, perplexity, steps=steps, seconds=some, rng=seed, progress=limits.progress)
         model = cast(HierarchyModel, at_beta)
     given = list(dict.fromkeys([greedy(model).hierarchy, *hierarchies]))
     start = max(given, key=model.log_potential)
@@ -109,8 +111,7 @@ def _refined(
         return refine(model, ends[chain], seconds=share, rng=rng, progress=False).hierarchy
 
     with Workers(threads, Progress("refining where chains are", _LONG * count, progress)) as workers:
-        found = workers.run(lambda first, last: list(map(refined, range(first, last))), np.full(count, _LONG))
-    return list(itertools.chain.from_iterable(found))
+        return workers.each(refined, count, _LONG)
 
 
 def sampled_partitions(model: PartitionModel, hierarchies: Iterable[Hierarchy], limits: Limits) -> SampledPartitions:

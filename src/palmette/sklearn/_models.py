@@ -11,7 +11,7 @@ from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
 from palmette.models import Model
 from palmette.models.base import is_model
-from palmette.sampling.starts import fewer_sweeps
+from palmette.sampling.cooling import fewer_sweeps
 from palmette.search.posteriors import Beyond
 from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
 from palmette.sklearn._base import Clusterer

@@ -14,8 +14,8 @@ from palmette._jit import called, inline, specialise_called
 from palmette.array_types import Floats, Ints
 from palmette.models.cluster_model import ClusterModel
 from palmette.sampling.chance import tempered
-from palmette.sampling.partition_state import IS_WRONG, N_CLUSTERS, compiled_log_psi
-from palmette.sampling.partition_units import Units
+from palmette.sampling.partitions.state import IS_WRONG, N_CLUSTERS, compiled_log_psi
+from palmette.sampling.partitions.units import Units
 
 __all__ = ["Redraw", "empty_redraw", "keep_whole", "lowest", "relabel", "take_out", "unite", "weigher"]
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from palmette.array_types import Floats, Ints
+from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_mask, mask_of_leaves
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
@@ -26,29 +27,26 @@ from palmette.posterior.estimate import Estimate
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.hierarchy_draws import Draws
 from palmette.posterior.tables import Table, likeliest
-from palmette.sampling.annealed import anneal_hierarchies
-from palmette.sampling.by_trellis import log_partition_by
 from palmette.sampling.diagnostics import standard_error
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow, SampledSplitRow
-from palmette.sampling.hierarchy_clusters import (
+from palmette.sampling.hierarchies.clusters import (
     JudgedClusters,
     SeenClusters,
     find_clusters,
     judge_clusters,
     smooth_clusters,
 )
-from palmette.sampling.hierarchy_pairs import expected_lca
+from palmette.sampling.hierarchies.pairs import expected_lca
 from palmette.sampling.sampled import Sampled
-from palmette.sampling.verdict import Verdict
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 if TYPE_CHECKING:
-    from palmette.sampling.hierarchies import HierarchyRun
+    from palmette.sampling.hierarchies.sample import HierarchyRun
 
 __all__ = ["SampledPosterior"]
 
 
-class SampledPosterior(Sampled[SplitModel, Hierarchy]):
+class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
     """The posterior over all hierarchies of a model's leaves, estimated from chains; made by `sample_hierarchies`.
 
     It answers as `HierarchyPosterior` does, with an `Estimate` for a number, or a table with a column of errors. Of
@@ -63,26 +61,13 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
     clusterings = "hierarchies"
 
     _run: HierarchyRun
+    _exact = HierarchyPosterior
+    conditions: HierarchyConditions
 
     def __init__(self, run: HierarchyRun) -> None:
-        super().__init__(run, run.model)
-        self.conditions: HierarchyConditions = run.conditions
-        """What is required, and what is forbidden."""
-
-    # One number each.
-
-    @cached
-    def log_partition(self) -> Estimate:
-        """log Z = log Σ_H φ(H), by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
-        conditions = self.conditions
-        return anneal_hierarchies(self.model, require=conditions.required, forbid=conditions.forbidden).log_partition
+        super().__init__(run, run.model, run.conditions)
 
     # How far to trust it.
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the chains agree and are long enough, in figures and, as a string, in words."""
-        return self._judged.verdict
 
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
@@ -203,7 +188,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         """The probability that `cluster` (leaf indices, or labels) occurs in a hierarchy."""
         return self._probability(cluster_mask(cluster, self.labels))
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:
         """The clusters of at least this probability, but singletons and the root; likeliest first."""
         trellis, p = self._seen.trellis, self._smoothed.values
         found = np.flatnonzero((p >= min_probability) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
@@ -220,17 +205,17 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         """The splits of `cluster` that were drawn, each with its probability given that the cluster occurs."""
         trellis, splits = self._seen.trellis, self._seen.splits
         number = trellis.find_mask(cluster_mask(cluster, self.labels))
-        here = np.arange(trellis.offsets[number], trellis.offsets[number + 1])
-        if number < self.n_leaves:
+        if number < 0:
             raise ValueError(f"the cluster {list(cluster)!r} was never drawn, so nothing is known of its splits")
         occurs = (self._seen.clusters == number).any(axis=2)
         which = np.where(self._seen.clusters == number, splits, -1).max(axis=2)
-        shares = np.bincount(which[occurs] - here[0], minlength=len(here)) / occurs.sum()
+        first, last = trellis.offsets[number : number + 2].tolist()
+        shares = np.bincount(which[occurs] - first, minlength=last - first) / occurs.sum()
         chosen = likeliest(shares, most)
 
         def row(i: int) -> SampledSplitRow:
             # A ratio of two means: its error is that of the difference, over the mean below.
-            s, p = here[chosen[i]], float(shares[chosen[i]])
+            s, p = first + chosen[i], float(shares[chosen[i]])
             rest = (which == s) - p * occurs
             error = float(standard_error(rest)) / occurs.mean() if 0.0 < p < 1.0 else 0.0
             parts = (trellis.members(int(side[s])) for side in (trellis.left, trellis.right))
@@ -252,7 +237,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         """(n, n): the expected number of clusters, but the root, that hold both i and j; on the diagonal, only i."""
         return expected_lca(self._rows, depth=True)
 
-    # Trellises, and other posteriors.
+    # Trellises.
 
     def share_in(self, trellis: SparseTrellis) -> Estimate:
         """The probability that a hierarchy is made of splits of `trellis`: what a posterior on it covers."""
@@ -260,14 +245,6 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         number = other.find_words(own.words)
         there = other.find_splits(number[own.parent], number[own.left]) >= 0
         return self._share_inside(np.asarray(there[self._seen.splits].all(axis=2)))
-
-    def log_partition_by(self, sparse: HierarchyPosterior) -> Estimate:
-        """log Z over all hierarchies = log Z on a sparse trellis − log P(a hierarchy is in it).
-
-        `sparse` has the same model and conditions. If its trellis holds some percent of the posterior, this is far more
-        precise than `log_partition`; if it holds too little to be told from nothing, a ValueError says so.
-        """
-        return log_partition_by(self, sparse)
 
     # What the draws say.
 
@@ -289,9 +266,6 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy]):
         # Nodes are numbered as the trellis has them, which decides how moves from there go on.
         top = int(np.argmax(self.log_potentials))
         return self._cooled_further(self._seen.trellis.hierarchy_of(self._seen.splits_by_draw()[top]))
-
-    def _read(self, row: Ints) -> Hierarchy:
-        return Hierarchy.from_parents(row, self.labels)
 
     def _probability(self, mask: int) -> Estimate:
         if self._is_everywhere(mask):

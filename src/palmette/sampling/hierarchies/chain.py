@@ -14,9 +14,9 @@ from palmette.hierarchy.arrays import cluster_bits
 from palmette.models.split_model import SplitModel
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import COOLING, new_stream
-from palmette.sampling.dispersal import far_apart, n_candidates
-from palmette.sampling.hierarchy_moves import HierarchyMoves, HierarchyState
-from palmette.sampling.starts import anneal, cooling
+from palmette.sampling.cooling import cool, cooling
+from palmette.sampling.dispersal import far_apart, n_starts
+from palmette.sampling.hierarchies.moves import HierarchyMoves, HierarchyState
 
 __all__ = ["HierarchyChains"]
 
@@ -29,9 +29,13 @@ class HierarchyChains:
 
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int) -> None:
         self.moves = HierarchyMoves(model)
-        self._model, self._starts, self._seed = model, starts, seed
-        self.width, self.n_candidates = 2 * model.n_leaves - 1, n_candidates(model.n_leaves)
+        self._starts, self._seed = starts, seed
+        self.width = 2 * model.n_leaves - 1
         self._cooling = cooling(self.moves, np.random.default_rng([seed, COOLING]))
+
+    def n_starts(self, n_chains: int) -> int:
+        """As many as there are chains if all are given; else more, to choose from."""
+        return n_starts(self.moves.model.n_leaves, n_chains, len(self._starts))
 
     def begin(self, chain: int) -> HierarchyState:
         """At the start that is given for this chain, if it is possible, else at one that is cooled down."""
@@ -40,7 +44,7 @@ class HierarchyChains:
     def given(self, chain: int) -> HierarchyState | None:
         """The start that is given for this chain, if there is one and it is possible."""
         if chain < len(self._starts):
-            state = self.moves.start(self._starts[chain].aligned_to(self._model.labels), self._seed, chain)
+            state = self.moves.start(self._starts[chain].aligned_to(self.moves.model.labels), self._seed, chain)
             if self.moves.restate(state)[1] == 0:
                 return state
         return None
@@ -50,7 +54,7 @@ class HierarchyChains:
         rows = np.empty((len(states), self.width), dtype=np.int32)
         for state, row in zip(states, rows, strict=True):
             self.moves.record(state, row)
-        clusters = [frozenset(cluster_bits(row, range(self._model.n_leaves))) for row in rows.astype(np.int64)]
+        clusters = [frozenset(cluster_bits(row, range(self.moves.model.n_leaves))) for row in rows.astype(np.int64)]
         gaps = np.array([[len(one - other) for other in clusters] for one in clusters])
         return [states[i] for i in far_apart(gaps, count, len(self._starts))]
 
@@ -61,7 +65,7 @@ class HierarchyChains:
 
         Its random numbers go by `number`. It stays `slower` times as long at every t of the last two decades.
         """
-        n, labels = self._model.n_leaves, self._model.labels
+        n, labels = self.moves.model.n_leaves, self.moves.model.labels
         if source is None:
             start = any_hierarchy(n, labels, np.random.default_rng([self._seed, number]))
             state = self.moves.start(start, self._seed, number)
@@ -69,9 +73,9 @@ class HierarchyChains:
             state = self._copied(source, number)
         between = self._cooling[(self._cooling > first) & (self._cooling < temper)]
         between = np.repeat(between, np.where(between > _SLOW, slower, 1))
-        if anneal(self.moves, state, np.append(between, temper))[1]:
+        if cool(self.moves, state, np.append(between, temper))[1]:
             raise ImpossibleData(
-                f"no possible hierarchy over these {n} leaves was found under {self._model!r}; "
+                f"no possible hierarchy over these {n} leaves was found under {self.moves.model!r}; "
                 "if there is one, give it in starts"
             )
         return state
@@ -79,7 +83,7 @@ class HierarchyChains:
     def warmed(self, number: int, temper: float, source: HierarchyState) -> HierarchyState:
         """A copy of a state after a few sweeps at t, its random numbers by `number`."""
         state = self._copied(source, number)
-        self.moves.run(state, _WARMING * self._model.n_leaves, temper)
+        self.moves.run(state, _WARMING * self.moves.n_moves, temper)
         return state
 
     def _copied(self, source: HierarchyState, number: int) -> HierarchyState:
@@ -87,7 +91,7 @@ class HierarchyChains:
 
     def sweep(self, state: HierarchyState) -> float:
         """As many moves as there are leaves; log φ then."""
-        return self.moves.run(state, self._model.n_leaves)[0]
+        return self.moves.run(state, self.moves.n_moves)[0]
 
     def record(self, state: HierarchyState, out: npt.NDArray[np.int32]) -> None:
         """Write the parents down."""
@@ -99,7 +103,7 @@ class HierarchyChains:
 
     def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> HierarchyState:
         """The state that `pack` packed."""
-        n, labels = self._model.n_leaves, self._model.labels
+        n, labels = self.moves.model.n_leaves, self.moves.model.labels
         state = self.moves.start(any_hierarchy(n, labels, np.random.default_rng(0)), 0, 0)
         state.tree.parent[:], state.tree.child[:] = arrays["parent"], arrays["child"]
         state.stream[:] = arrays["stream"]

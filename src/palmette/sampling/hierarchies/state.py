@@ -19,7 +19,7 @@ load: Any = None
 
 @kernel
 def list_nodes(child, root, nodes, stack):
-    """All nodes, parents first, so that the leaves below a node follow it."""
+    """All nodes below the root, parents first, so that the leaves below a node follow it; how many there are."""
     n = (child.shape[0] + 1) // 2
     stack[0], height, m = root, 1, 0
     while height > 0:
@@ -30,6 +30,7 @@ def list_nodes(child, root, nodes, stack):
         if v >= n:
             stack[height], stack[height + 1] = child[v, 1], child[v, 0]
             height += 2
+    return m
 
 
 def _restate(data, additive, tree, nodes, leaves):

@@ -12,14 +12,13 @@ from palmette.hierarchy.tree_set import TreeSet
 from palmette.labels import describe_cluster
 from palmette.models.split_model import SplitModel
 from palmette.sampling.estimates import Estimates
-from palmette.sampling.smoothing import smoothed
-from palmette.sampling.verdict import Verdict, judge
+from palmette.sampling.hierarchies.smoothing import smoothed
+from palmette.sampling.verdict import LEAST_SHARE, Verdict, judge
 from palmette.trellis.hierarchies.observed import observe
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["JudgedClusters", "SeenClusters", "find_clusters", "judge_clusters", "smooth_clusters"]
 
-_LEAST = 0.01  # clusters that are rarer are neither smoothed nor judged
 _MOST = 2000  # clusters that are judged
 
 
@@ -55,7 +54,7 @@ class SeenClusters(NamedTuple):
     def find_smoothed(self, mask: int) -> int:
         """The number of the cluster, −1 if it is too rare to be smoothed."""
         number = self.trellis.find_mask(mask)
-        return number if number >= 0 and self.share[number] >= _LEAST else -1
+        return number if number >= 0 and self.share[number] >= LEAST_SHARE else -1
 
 
 class JudgedClusters(NamedTuple):
@@ -88,8 +87,8 @@ def smooth_clusters(
     Those that are rarer than a hundredth are as often as they were drawn, and have NaN as an error.
     """
     trellis, p = seen.trellis, seen.share.copy()
-    errors = np.where(p < _LEAST, np.nan, 0.0)
-    chosen = np.flatnonzero((p >= _LEAST) & (trellis.sizes >= 2) & (trellis.sizes < trellis.n_leaves))
+    errors = np.where(p < LEAST_SHARE, np.nan, 0.0)
+    chosen = np.flatnonzero((p >= LEAST_SHARE) & (trellis.sizes >= 2) & (trellis.sizes < trellis.n_leaves))
     if len(chosen):
         n_without = (1.0 - p[chosen]) * rows.shape[0] * rows.shape[1]
         p[chosen], errors[chosen] = smoothed(model, rows, trellis.words[chosen], n_without, threads, progress)
@@ -101,7 +100,7 @@ def judge_clusters(seen: SeenClusters, log_potentials: Floats, errors: Floats) -
 
     `errors` are those of every cluster of the trellis, as `smooth_clusters` has them.
     """
-    trellis, chosen = seen.trellis, np.flatnonzero((seen.share >= _LEAST) & (seen.share < 1.0))
+    trellis, chosen = seen.trellis, np.flatnonzero((seen.share >= LEAST_SHARE) & (seen.share < 1.0))
     chosen = chosen[np.argsort(np.abs(seen.share[chosen] - 0.5), kind="stable")][:_MOST]
     top = np.unravel_index(int(np.argmax(log_potentials)), log_potentials.shape)
     best = np.zeros(trellis.n_clusters, dtype=bool)

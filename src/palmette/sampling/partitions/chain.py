@@ -6,7 +6,7 @@ of them with all leaves in one cluster; the others are partitions drawn at rando
 while. So most chains owe nothing to the reference, and where it favours one of two answers they disagree. All
 begin with few clusters, for clusters are made faster than they are undone.
 
-A start with a forbidden cluster is cooled down, as in `starts`. Others are not: where ψ^t is flat most partitions have
+A start with a forbidden cluster is cooled down, as in `cooling`. Others are not: where ψ^t is flat most partitions have
 a great many clusters, and a chain that has been there takes longer to come back than one that has not.
 """
 
@@ -25,11 +25,11 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 from palmette.sampling.chance import COOLING
-from palmette.sampling.dispersal import far_apart, n_candidates
-from palmette.sampling.partition_moves import PartitionMoves, PartitionState
-from palmette.sampling.partition_pairs import pair_distances
-from palmette.sampling.partition_state import N_CLUSTERS, Groups
-from palmette.sampling.starts import LOOKS, anneal, rising
+from palmette.sampling.cooling import LOOKS, cool, rising
+from palmette.sampling.dispersal import far_apart, n_starts
+from palmette.sampling.partitions.moves import PartitionMoves, PartitionState
+from palmette.sampling.partitions.pairs import pair_distances
+from palmette.sampling.partitions.state import N_CLUSTERS, Groups
 
 __all__ = ["PartitionChains"]
 
@@ -45,19 +45,23 @@ class PartitionChains:
     def __init__(
         self, model: ClusterModel, reference: Hierarchy, starts: Sequence[Partition], seed: int, n_chains: int
     ) -> None:
-        self._model, self._reference, self._starts, self._seed = model, reference, starts, seed
+        self._reference, self._starts, self._seed = reference, starts, seed
         self.moves = PartitionMoves(model, reference)
-        self.width, self.n_candidates = model.n_leaves, n_candidates(model.n_leaves)
-        self._n_chains, self._n_starts = n_chains, max(n_chains, self.n_candidates)
+        self.width, self._n_chains, self._n_starts = model.n_leaves, n_chains, self.n_starts(n_chains)
+
+    def n_starts(self, n_chains: int) -> int:
+        """As many as there are chains if all are given; else more, to choose from."""
+        return n_starts(self.moves.model.n_leaves, n_chains, len(self._starts))
 
     def begin(self, chain: int) -> PartitionState:
         """At the start that is given for this chain, else at one of its own; cooled down if it is not possible."""
         is_given = chain < len(self._starts)
         state = self.moves.start(self._starts[chain] if is_given else self._dispersed(chain), self._seed, chain)
         if self.moves.restate(state)[1]:
-            if anneal(self.moves, state, *self._cooling())[1]:
+            if cool(self.moves, state, *self._cooling())[1]:
+                model = self.moves.model
                 raise ImpossibleData(
-                    f"no possible partition of these {self._model.n_leaves} leaves was found under {self._model!r}; "
+                    f"no possible partition of these {model.n_leaves} leaves was found under {model!r}; "
                     "if there is one, give it in starts"
                 )
         elif not is_given and chain % _BY_CUT:
@@ -95,22 +99,22 @@ class PartitionChains:
         return self.moves.state(groups, np.array(arrays["stream"]))
 
     def _dispersed(self, chain: int) -> Partition:
-        n, reference = self._model.n_leaves, self._reference
+        n, reference = self.moves.model.n_leaves, self._reference
         k = n ** (0.5 * chain / self._n_starts)
         if chain % _BY_CUT:
             drawn = np.random.default_rng([self._seed, chain]).integers(math.ceil(k), size=n)
-            return Partition(drawn, self._model.labels)
+            return Partition(drawn, self.moves.model.labels)
         reachable = reference.cut_counts  # a reference that is not binary skips some k
         return reference.cut(int(reachable[np.argmin(np.abs(reachable - k))]))
 
     def _cooling(self) -> tuple[Floats, float]:
         # Rising t, the last one 1, and the most that a possible cluster costs. Partitions drawn alike from all would
         # not do: they have a great many clusters.
-        rng, n = np.random.default_rng([self._seed, COOLING]), self._model.n_leaves
+        rng, n = np.random.default_rng([self._seed, COOLING]), self.moves.model.n_leaves
         totals, worst = [], 0.0
         for _ in range(LOOKS):
             k = math.ceil(n ** rng.random())
-            groups = self.moves.start(Partition(rng.integers(k, size=n), self._model.labels), self._seed, 0).groups
+            groups = self.moves.start(Partition(rng.integers(k, size=n), self.moves.model.labels), self._seed, 0).groups
             known = groups.log_psi[groups.slots[: groups.counts[N_CLUSTERS]]]
             possible = known[known > -np.inf]
             totals.append(possible.sum())

@@ -22,15 +22,14 @@ import numpy as np
 from palmette._jit import called
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
-from palmette.labels import align_labels
 from palmette.models.base import FeatureModel
 from palmette.models.evaluate import node_sums
 from palmette.sampling.chance import chance
 
-__all__ = ["LEAF_SHARE", "MOST_UNITS", "Units", "choose_units", "units_of"]
+__all__ = ["Units", "choose_units", "units_of"]
 
-LEAF_SHARE = 0.75
-MOST_UNITS = 3
+_LEAF_SHARE = 0.75
+_MOST_UNITS = 3
 
 
 class Units(NamedTuple):
@@ -45,19 +44,11 @@ class Units(NamedTuple):
     leaf_share: float
     most: int
 
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return len(self.order)
-
 
 def units_of(
-    model: FeatureModel, hierarchy: Hierarchy, *, leaf_share: float = LEAF_SHARE, most: int = MOST_UNITS
+    model: FeatureModel, hierarchy: Hierarchy, *, leaf_share: float = _LEAF_SHARE, most: int = _MOST_UNITS
 ) -> Units:
-    """The nodes of a hierarchy on the labels of a model, and the rule by which some of them are chosen."""
-    if hierarchy.labels != model.labels:
-        align_labels(hierarchy.labels, model.labels)  # refuses others
-        hierarchy = hierarchy.aligned_to(model.labels)
+    """The nodes of a hierarchy over the leaves of a model, in its order, and the rule by which some are chosen."""
     first, last = (np.array(ends, dtype=np.int64) for ends in hierarchy.intervals.T)
     order = np.array(hierarchy.leaf_order, dtype=np.int64)
     at = _scales(hierarchy.parents, last - first, hierarchy.n_leaves)

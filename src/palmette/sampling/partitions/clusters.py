@@ -7,21 +7,24 @@ have the same with probability m² / 2^129.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
-from palmette.array_types import Ints, Words
+from palmette.array_types import Floats, Ints, Words
+from palmette.labels import describe_cluster
+from palmette.sampling.partitions.pairs import Memberships, pair_distances
+from palmette.sampling.verdict import EventFigures, Verdict, judge
 from palmette.trellis.bit_sets import BitSets
 
-__all__ = ["Memberships", "SeenClusters", "find_clusters", "is_cluster", "occurrences"]
-
-Memberships = npt.NDArray[np.integer[Any]]  # (rows, n)
+__all__ = ["JudgedClusters", "SeenClusters", "find_clusters", "is_cluster", "judge_clusters", "occurrences"]
 
 _BUCKETS = 1 << 20
 _BLOCK = 1 << 18  # clusters looked at at once
+_MOST = 1000  # clusters that are judged
+_PAIRS = 500  # pairs of leaves that are judged, drawn once for all
 
 
 class SeenClusters(NamedTuple):
@@ -35,6 +38,21 @@ class SeenClusters(NamedTuple):
     def members(self, i: int, rows: Memberships) -> list[int]:
         """The leaves of the i-th."""
         return np.flatnonzero(rows[self.row[i]] == self.number[i]).tolist()
+
+
+class JudgedClusters(NamedTuple):
+    """What chains say about themselves, and the clusters that tell."""
+
+    verdict: Verdict
+    figures: EventFigures  # of clusters, then of pairs
+    clusters: list[frozenset[int]]
+    errors: dict[frozenset[int], float]
+    events: npt.NDArray[np.bool_]  # (chains, draws, clusters)
+
+    def worst_first(self) -> Ints:
+        """Which clusters are neither too rare nor too common, that with the largest R̂ first."""
+        order = self.figures.worst_first()
+        return order[order < len(self.clusters)]
 
 
 def _leaf_keys(n: int) -> Words:
@@ -132,3 +150,36 @@ def is_cluster(rows: Memberships, leaves: frozenset[int]) -> npt.NDArray[np.bool
     inside[list(leaves)] = True
     _is_cluster(rows, inside, min(leaves), out)
     return out
+
+
+def judge_clusters(
+    seen: SeenClusters, rows: Memberships, log_potentials: Floats, labels: tuple[str, ...]
+) -> JudgedClusters:
+    """Whether chains agree on log φ, on the number of clusters, on how far draws are from the best one, and on events.
+
+    `rows` are (chains, draws, n) memberships, and events are clusters that are not rare and some pairs of leaves.
+    """
+    flat, shape = rows.reshape(-1, rows.shape[2]), log_potentials.shape
+    share = seen.counts.sum(axis=0) / log_potentials.size
+    chosen = np.flatnonzero(share < 1.0)
+    chosen = chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
+    clusters = [frozenset(seen.members(int(i), flat)) for i in chosen]
+    one, two = _some_pairs(rows.shape[2])
+    together = rows[:, :, one] == rows[:, :, two]
+    events = np.concatenate([occurrences(flat, seen.keys[chosen]).reshape(*shape, -1), together], axis=2)
+    names = [f"whether {describe_cluster(leaves, labels)} is a cluster" for leaves in clusters]
+    names += [f"whether {describe_cluster(pair, labels)} are together" for pair in zip(one, two, strict=True)]
+    distance = pair_distances(flat, flat[int(np.argmax(log_potentials))]).reshape(shape).astype(np.float64)
+    numbers = {"the number of clusters": rows.max(axis=2) + 1.0, "the distance from the best partition": distance}
+    verdict, figures = judge({"log φ": log_potentials, **numbers}, events, seen.counts / shape[1], names)
+    errors = dict(zip(clusters, figures.standard_error.tolist(), strict=False))
+    return JudgedClusters(verdict, figures, clusters, errors, events[:, :, : len(clusters)])
+
+
+def _some_pairs(n: int) -> tuple[Ints, Ints]:
+    # All pairs of leaves if they are few, else some, always the same.
+    if n * (n - 1) // 2 <= _PAIRS:
+        return np.triu_indices(n, 1)
+    rng = np.random.default_rng(n)
+    one = rng.integers(n, size=_PAIRS)
+    return one, (one + rng.integers(1, n, size=_PAIRS)) % n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,10 @@ from palmette._jit import kernel, reduction
 from palmette.array_types import Floats, Ints
 from palmette.sampling.diagnostics import MORE_SEEN, batch_edges
 from palmette.sampling.estimates import Estimates
-from palmette.sampling.partition_clusters import Memberships
 
-__all__ = ["coclustering", "gains", "is_together", "pair_distances"]
+__all__ = ["Memberships", "coclustering", "gains", "is_together", "pair_distances"]
+
+Memberships = npt.NDArray[np.integer[Any]]  # (rows, n)
 
 _ROWS = 64  # partitions weighed at once
 

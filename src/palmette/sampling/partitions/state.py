@@ -27,7 +27,6 @@ __all__ = [
     "compiled_log_psi",
     "free_slot",
     "groups_of",
-    "log_potential",
     "membership",
     "model_data",
     "renewer",
@@ -66,9 +65,7 @@ def model_data(model: ClusterModel) -> tuple[Floats, Floats, Floats]:
 
 
 def groups_of(model: ClusterModel, partition: Partition) -> Groups:
-    """The state that begins at a partition on the labels of a model."""
-    if partition.labels != model.labels:
-        partition = partition.aligned_to(model.labels)
+    """The state that begins at a partition of the leaves of a model, in its order."""
     n, k = model.n_leaves, partition.n_clusters
     size = np.zeros(n, dtype=np.int64)
     size[:k] = partition.sizes
@@ -153,15 +150,6 @@ def free_slot(groups, s):
     other = groups.slots[last]
     groups.slots[at], groups.slots[last] = other, s
     groups.place[other], groups.place[s] = at, last
-
-
-@kernel
-def log_potential(groups):
-    """Σ log ψ over the clusters."""
-    total = 0.0
-    for i in range(groups.counts[N_CLUSTERS]):
-        total += groups.log_psi[groups.slots[i]]
-    return total
 
 
 @kernel

@@ -9,19 +9,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from palmette.checks import check_integer
+from palmette.checks import check_integer, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_compiled
 from palmette.models.split_model import HierarchyModel, SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
-from palmette.sampling.compiled_models import require_compiled
-from palmette.sampling.conditioned import conditioned
-from palmette.sampling.hierarchy_chain import HierarchyChains
-from palmette.sampling.hierarchy_moves import HierarchyMoves
+from palmette.sampling.hierarchies.chain import HierarchyChains
+from palmette.sampling.hierarchies.conditioned import conditioned
+from palmette.sampling.hierarchies.moves import HierarchyMoves
+from palmette.sampling.hierarchies.sampled import SampledPosterior
+from palmette.sampling.hierarchies.tempering import TemperedChains
 from palmette.sampling.run import Run, check_end, fingerprint
-from palmette.sampling.sampled_hierarchies import SampledPosterior
-from palmette.sampling.tempering import TemperedChains
 
 __all__ = ["HierarchyRun", "sample_hierarchies"]
 
@@ -120,7 +120,7 @@ def sample_hierarchies(
         n_chains=check_integer("n_chains", n_chains, 1),
         n_rungs=check_integer("n_rungs", n_rungs, 1),
         starts=given[:n_chains],
-        seed=int(np.random.default_rng(rng).integers(2**63)),
+        seed=seed_of(rng),
         threads=threads,
         checkpoint=checkpoint,
         progress=progress,

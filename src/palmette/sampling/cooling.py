@@ -1,4 +1,4 @@
-"""Where chains begin: at hierarchies drawn alike from all, cooled down to the posterior.
+"""Down to the posterior, from anywhere, and farther down, to where nothing but a gain happens.
 
 A chain under Π ψ^t that begins at t = 0 can go anywhere, and what it finds on the way to t = 1 is chance: chains that
 begin so are as far apart as the posterior is wide. t rises in equal steps of log t, from 1 / σ on, σ being the spread
@@ -16,7 +16,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.sampling.tempered_moves import HARSHEST, MILDEST, State, TemperedMoves
 
-__all__ = ["LOOKS", "anneal", "cooling", "fewer_sweeps", "quench", "rising"]
+__all__ = ["LOOKS", "cool", "cooling", "fewer_sweeps", "quench", "rising"]
 
 _PER_DECADE = 40  # sweeps for every factor of ten in t
 LOOKS = 50  # clusterings that tell the spread of log φ
@@ -46,7 +46,7 @@ def rising(values: list[float], per_decade: int) -> Floats:
     return np.logspace(-decades, 0.0, max(10, math.ceil(per_decade * decades)))
 
 
-def anneal(moves: TemperedMoves[State], state: State, tempers: Floats, worst: float = 0.0) -> tuple[float, int]:
+def cool(moves: TemperedMoves[State], state: State, tempers: Floats, worst: float = 0.0) -> tuple[float, int]:
     """A sweep at each t, then one where nothing impossible can happen; what `restate` gives at the end.
 
     What is impossible costs more and more, and always more than t times the `worst` loss that is possible.

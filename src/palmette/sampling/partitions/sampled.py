@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,8 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.clusters import Cluster, cluster_leaves
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
-from palmette.labels import describe_cluster
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 from palmette.passes.partitions.conditions import PartitionConditions
@@ -19,69 +19,51 @@ from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.partition_draws import PartitionDraws
+from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
-from palmette.sampling.annealed import anneal_partitions
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
-from palmette.sampling.partition_clusters import Memberships, SeenClusters, find_clusters, is_cluster, occurrences
-from palmette.sampling.partition_pairs import coclustering, gains, is_together, pair_distances
+from palmette.sampling.partitions.clusters import (
+    JudgedClusters,
+    SeenClusters,
+    find_clusters,
+    is_cluster,
+    judge_clusters,
+)
+from palmette.sampling.partitions.pairs import Memberships, coclustering, gains, is_together
 from palmette.sampling.sampled import Sampled
-from palmette.sampling.verdict import EventFigures, Verdict, judge
+from palmette.sampling.verdict import LEAST_SHARE
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
 if TYPE_CHECKING:
-    from palmette.sampling.partitions import PartitionRun
+    from palmette.sampling.partitions.sample import PartitionRun
 
 __all__ = ["SampledPartitions"]
 
-_LEAST = 0.01  # clusters that are rarer are not judged
-_MOST = 1000  # clusters that are judged
-_PAIRS = 500  # pairs of leaves that are judged, drawn once for all
 _SAME = 1e-9  # log potentials nearer than this, relatively, are one number: a chain adds up its sums in many orders
 
 
-class _Judged(NamedTuple):
-    verdict: Verdict
-    figures: EventFigures  # of clusters, then of pairs
-    clusters: list[frozenset[int]]
-    errors: dict[frozenset[int], float]  # of the clusters that were judged
-    events: npt.NDArray[np.bool_]  # (chains, draws, clusters)
-
-    def worst_first(self) -> Ints:
-        # Which clusters are neither too rare nor too common.
-        order = self.figures.worst_first()
-        return order[order < len(self.clusters)]
-
-
-class SampledPartitions(Sampled[ClusterModel, Partition]):
+class SampledPartitions(Sampled[ClusterModel, Partition, PartitionTrellis]):
     """The posterior over all partitions of a model's leaves, estimated from chains; made by `sample_partitions`.
 
     It answers as `PartitionPosterior` does, with an `Estimate` for a number, `Estimates` for an array, or a table with
     a column of errors. Of each chain the first quarter is left out. Look at `verdict` first: errors are to be believed
     if the chains have converged, and not otherwise.
+
+    Judged are log φ, the number of clusters, how many pairs a draw treats otherwise than the best one does, every
+    cluster in a hundredth of the draws or more, and 500 pairs of leaves, or all if there are fewer.
     """
 
     clusterings = "partitions"
+    _run: PartitionRun
+    _exact = PartitionPosterior
+    conditions: PartitionConditions
 
     def __init__(self, run: PartitionRun) -> None:
-        super().__init__(run, run.model)
+        super().__init__(run, run.model, PartitionConditions(run.model.labels))
         if run.model.n_leaves < 2**15:
             self._rows = self._rows.astype(np.int16)
 
-    @property
-    def conditions(self) -> PartitionConditions:
-        """None: chains of partitions are under no conditions."""
-        return PartitionConditions(self.labels)
-
     # How far to trust it.
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the chains agree and are long enough, in figures and, as a string, in words.
-
-        Judged are log φ, the number of clusters, how many pairs a draw treats otherwise than the best one does, every
-        cluster in a hundredth of the draws or more, and 500 pairs of leaves, or all if there are fewer.
-        """
-        return self._judged.verdict
 
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
@@ -103,14 +85,6 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
     def cluster_indicators(self) -> npt.NDArray[np.bool_]:
         """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
         return self._judged.events[:, :, self._judged.worst_first()]
-
-    # One number each.
-
-    @cached
-    def log_partition(self) -> Estimate:
-        """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_partitions`."""
-        reference = self._run.arguments["reference"]
-        return anneal_partitions(self.model, reference=reference, threads=self._run.threads).log_partition
 
     # Partitions.
 
@@ -164,24 +138,17 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
         own = self.log_potential(partition)
         return self._share_of((self.log_potentials > own + _SAME * max(1.0, abs(own))).reshape(-1))
 
-    def share_in(self, trellis: PartitionTrellis) -> Estimate:
-        """The probability that a partition is made of clusters of `trellis`: what a posterior on it covers.
-
-        Its log Z minus the logarithm of this share is log Z over all partitions.
-        """
-        _, first, which = np.unique(self._flat, axis=0, return_index=True, return_inverse=True)
-        known = np.array([(trellis.find_clusters(self._drawn(int(i))) >= 0).all() for i in first], dtype=bool)
-        return self._share_inside(known[which.reshape(-1)])
-
     # Clusters.
 
     def cluster_probability(self, cluster: Cluster) -> Estimate:
         """The probability that `cluster` (leaf indices, or labels) is a cluster of the partition."""
         return self._probability(cluster_leaves(cluster, self.labels))
 
-    def cluster_probabilities(self, min_probability: float = 0.01) -> Table[SampledClusterRow]:
+    def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:
         """The clusters in at least this share of the draws; likeliest first."""
-        seen = self._seen if min_probability == _LEAST else find_clusters(self._flat, self.n_chains, min_probability)
+        seen = (
+            self._seen if min_probability == LEAST_SHARE else find_clusters(self._flat, self.n_chains, min_probability)
+        )
         members = [seen.members(i, self._flat) for i in range(len(seen.keys))]
         order = np.lexsort(([len(leaves) for leaves in members], -seen.counts.sum(axis=0)))
 
@@ -213,6 +180,14 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
             values[k], errors[k] = estimate.value, estimate.standard_error
         return Estimates(values, errors)
 
+    # Trellises.
+
+    def share_in(self, trellis: PartitionTrellis) -> Estimate:
+        """The probability that a partition is made of clusters of `trellis`: what a posterior on it covers."""
+        _, first, which = np.unique(self._flat, axis=0, return_index=True, return_inverse=True)
+        known = np.array([(trellis.find_clusters(self._drawn(int(i))) >= 0).all() for i in first], dtype=bool)
+        return self._share_inside(known[which.reshape(-1)])
+
     # What the draws say.
 
     @property
@@ -223,38 +198,17 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
     def _n_clusters(self) -> Ints:
         return np.asarray(self._rows.max(axis=2), dtype=np.int64) + 1
 
-    def _read(self, row: Memberships) -> Partition:
-        return Partition(row.astype(np.int64), self.labels)
+    @cached
+    def _seen(self) -> SeenClusters:
+        return find_clusters(self._flat, self.n_chains, LEAST_SHARE)
+
+    @cached
+    def _judged(self) -> JudgedClusters:
+        return judge_clusters(self._seen, self._rows, self.log_potentials, self.labels)
 
     @cached
     def _found(self) -> tuple[Partition, float]:
         return self._cooled_further(self._drawn(int(np.argmax(self.log_potentials))))
-
-    @cached
-    def _seen(self) -> SeenClusters:
-        return find_clusters(self._flat, self.n_chains, _LEAST)
-
-    @cached
-    def _judged(self) -> _Judged:
-        seen, shape = self._seen, (self.n_chains, self.n_draws)
-        share = seen.counts.sum(axis=0) / self.log_potentials.size
-        chosen = np.flatnonzero(share < 1.0)
-        chosen = chosen[np.argsort(np.abs(share[chosen] - 0.5), kind="stable")][:_MOST]
-        clusters = [frozenset(seen.members(int(i), self._flat)) for i in chosen]
-        one, two = _some_pairs(self.n_leaves)
-        together = self._rows[:, :, one] == self._rows[:, :, two]
-        events = np.concatenate([occurrences(self._flat, seen.keys[chosen]).reshape(*shape, -1), together], axis=2)
-        names = [f"whether {describe_cluster(leaves, self.labels)} is a cluster" for leaves in clusters]
-        names += [f"whether {describe_cluster(pair, self.labels)} are together" for pair in zip(one, two, strict=True)]
-        best = self._flat[int(np.argmax(self.log_potentials))]
-        values = {
-            "log φ": self.log_potentials,
-            "the number of clusters": self._n_clusters.astype(np.float64),
-            "the distance from the best partition": pair_distances(self._flat, best).reshape(shape).astype(np.float64),
-        }
-        verdict, figures = judge(values, events, seen.counts / self.n_draws, names)
-        errors = dict(zip(clusters, figures.standard_error.tolist(), strict=False))
-        return _Judged(verdict, figures, clusters, errors, events[:, :, : len(clusters)])
 
     @cached
     def _coclustering(self) -> Estimates:
@@ -271,12 +225,3 @@ class SampledPartitions(Sampled[ClusterModel, Partition]):
 
     def _repr_html_(self) -> str:
         return card("SampledPartitions", self._facts(), self._found[0] if self._known("_found") else None)
-
-
-def _some_pairs(n: int) -> tuple[Ints, Ints]:
-    # All pairs of leaves if they are few, else some, always the same.
-    if n * (n - 1) // 2 <= _PAIRS:
-        return np.triu_indices(n, 1)
-    rng = np.random.default_rng(n)
-    one = rng.integers(n, size=_PAIRS)
-    return one, (one + rng.integers(1, n, size=_PAIRS)) % n

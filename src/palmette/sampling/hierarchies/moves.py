@@ -9,7 +9,6 @@ other choice depends on where it was, so this is Gibbs sampling, but for places 
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +22,9 @@ from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, leaf_of_rank, regraft, tree_with
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
-from palmette.sampling.hierarchy_state import list_nodes, restater
-from palmette.sampling.patches import N_STOPS, Patch, empty_patch, redrawer
-from palmette.trellis.counting import double_factorial
+from palmette.sampling.hierarchies.patches import N_STOPS, Patch, empty_patch, redrawer
+from palmette.sampling.hierarchies.state import list_nodes, restater
+from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["HierarchyMoves", "HierarchyState"]
 
@@ -153,7 +152,7 @@ class HierarchyMoves:
     @property
     def log_count(self) -> float:
         """log (2n − 3)!!."""
-        return math.log(double_factorial(2 * self.model.n_leaves - 3))
+        return float(log_hierarchies(self.model.n_leaves))
 
     def anywhere(self, rng: np.random.Generator, seed: int, chain: int) -> HierarchyState:
         """A chain at a hierarchy drawn alike from all."""
@@ -190,3 +189,7 @@ class HierarchyMoves:
     def record(self, state: HierarchyState, out: npt.NDArray[np.int32]) -> None:
         """(2n − 1,): the parents after `run`, nodes numbered as `Hierarchy` does."""
         _record(state.tree.child, state.patch.nodes, state.patch.wanted, out)
+
+    def read(self, row: Ints) -> Hierarchy:
+        """The hierarchy that `record` wrote down."""
+        return Hierarchy.from_parents(row, self.model.labels)

@@ -25,6 +25,7 @@ from palmette.models.split_model import SplitModel
 from palmette.numeric import add_exponentials, largest
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.chance import chance, choose, tempered
+from palmette.sampling.hierarchies.state import list_nodes
 
 __all__ = ["N_STOPS", "Patch", "add_across", "add_unions", "empty_patch", "insider", "redrawer"]
 
@@ -82,16 +83,7 @@ def _count_one(child, counts, v, k):
 @kernel
 def _count_below(child, top, k, patch):
     # N_1 … N_k of all nodes below `top`.
-    n = (child.shape[0] + 1) // 2
-    patch.stack[0], height, m = top, 1, 0
-    while height > 0:
-        height -= 1
-        v = patch.stack[height]
-        patch.nodes[m] = v
-        m += 1
-        if v >= n:
-            patch.stack[height], patch.stack[height + 1] = child[v, 0], child[v, 1]
-            height += 2
+    n, m = (child.shape[0] + 1) // 2, list_nodes(child, top, patch.nodes, patch.stack)
     for i in range(m):
         v = patch.nodes[m - 1 - i]
         if v >= n:

@@ -1,6 +1,6 @@
 """Moves over partitions that are exact draws from conditionals: p(x) ∝ Π ψ(C)^t over the clusters C of x.
 
-A few units (see `partition_units`) are taken out. What is left of the clusters, if anything, are the *rests* r_1, …,
+A few units (see `units`) are taken out. What is left of the clusters, if anything, are the *rests* r_1, …,
 r_K. Any grouping of the units may follow, and each group joins a rest of its own or becomes a new cluster. With S a set
 of units, all of these together weigh
 
@@ -28,7 +28,7 @@ from palmette.numeric import add_exponentials, largest, logarithm
 from palmette.partition import Partition
 from palmette.sampling.anywhere import any_partition, log_bell_number
 from palmette.sampling.chance import chance, choose, new_stream
-from palmette.sampling.partition_state import (
+from palmette.sampling.partitions.state import (
     CHOSEN,
     IS_WRONG,
     REDRAWN,
@@ -41,8 +41,8 @@ from palmette.sampling.partition_state import (
     take_slot,
     totals,
 )
-from palmette.sampling.partition_units import choose_units, units_of
-from palmette.sampling.partition_weights import (
+from palmette.sampling.partitions.units import choose_units, units_of
+from palmette.sampling.partitions.weights import (
     Redraw,
     empty_redraw,
     keep_whole,
@@ -53,7 +53,7 @@ from palmette.sampling.partition_weights import (
     weigher,
 )
 
-__all__ = ["PartitionMoves", "PartitionState", "advancer", "redrawer"]
+__all__ = ["PartitionMoves", "PartitionState", "advancer"]
 
 weigh: Any = None  # a model's, put in by `specialise`, as are all of these
 renew: Any = None
@@ -169,7 +169,7 @@ def _redraw(data, groups, units, work, k, stream, temper, penalty):
         renew(data, groups, work.home[u], work.one)
 
 
-def redrawer(model: ClusterModel) -> Any:
+def _redrawer(model: ClusterModel) -> Any:
     """The compiled (data, groups, units, work, k, stream, temper, penalty) that draws anew where k given units go."""
     return specialise_called(_redraw, weigh=weigher(model), renew=renewer(model))
 
@@ -192,7 +192,7 @@ def advancer(model: ClusterModel) -> Any:
     penalty is inf. How the moves of a chain are shared out to calls does not matter. If `groups.counts[IS_WRONG]` is
     not 0 afterwards, a score was NaN or +inf; it was taken as forbidden.
     """
-    return specialise(_advance, redraw=redrawer(model))
+    return specialise(_advance, redraw=_redrawer(model))
 
 
 class PartitionState(NamedTuple):
@@ -227,7 +227,7 @@ class PartitionMoves:
         return self.start(any_partition(self.model.n_leaves, self.model.labels, rng), seed, chain)
 
     def start(self, partition: Partition, seed: int, chain: int) -> PartitionState:
-        """A chain at a partition of the model's leaves."""
+        """A chain at a partition of the model's leaves in the model's order."""
         return self._checked(self.state(groups_of(self.model, partition), new_stream(seed, chain)))
 
     def state(self, groups: Groups, stream: Ints) -> PartitionState:
@@ -253,6 +253,10 @@ class PartitionMoves:
     def record(self, state: PartitionState, out: npt.NDArray[np.int32]) -> None:
         """(n,): the membership, clusters numbered by their first leaves."""
         membership(state.groups, out)
+
+    def read(self, row: npt.NDArray[Any]) -> Partition:
+        """The partition that `record` wrote down."""
+        return Partition(row.astype(np.int64), self.model.labels)
 
     def _checked(self, state: PartitionState) -> PartitionState:
         if state.groups.counts[IS_WRONG]:

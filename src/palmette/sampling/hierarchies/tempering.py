@@ -20,22 +20,21 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
-from palmette.numeric import unit_draw
-from palmette.sampling.chance import CHAINS, EXCHANGES, TRIES
+from palmette.sampling.chance import CHAINS, EXCHANGES, TRIES, chance
 from palmette.sampling.dispersal import n_candidates
-from palmette.sampling.hierarchy_chain import HierarchyChains
-from palmette.sampling.hierarchy_moves import HierarchyState
+from palmette.sampling.hierarchies.chain import HierarchyChains
+from palmette.sampling.hierarchies.moves import HierarchyState
 from palmette.sampling.ladder import Pilot, pilot
 
-__all__ = ["TemperedChains", "rung_tempers"]
+__all__ = ["TemperedChains"]
 
 _APART = 1.0  # length between two rungs: more than half of the exchanges happen
 _PATIENCE = (1, 4, 16, 16)  # how many times as slowly each of several hierarchies is cooled down, the best to be taken
 _PILOT = 4  # rungs are few, so one of so many temperatures tells enough about how they are to be spaced
 
 
-def rung_tempers(found: Pilot, n_rungs: int) -> Floats:
-    """(n_rungs,): rising t, the last one 1: down to t = 0 if they can be so near, else as far as they reach."""
+def _rung_tempers(found: Pilot, n_rungs: int) -> Floats:
+    # (n_rungs,): rising t, the last one 1: down to t = 0 if they can be so near, else as far as they reach.
     lowest = found.temper_at(_APART * (n_rungs - 1))
     return found.steps(n_rungs - 1, first=lowest)
 
@@ -53,10 +52,14 @@ class TemperedChains:
 
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int, n_rungs: int) -> None:
         self._single = HierarchyChains(model, starts, seed)
-        self.moves, self._n_moves, self._seed = self._single.moves, model.n_leaves, seed
-        self.tempers = rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
-        self.width, self.n_candidates = self._single.width, 0
+        self.moves, self._seed = self._single.moves, seed
+        self.tempers = _rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
+        self.width = self._single.width
         self._n_tries = max(1, min(len(_PATIENCE), n_candidates(model.n_leaves) // 3))
+
+    def n_starts(self, n_chains: int) -> int:
+        """As many as there are chains: rungs find their way between answers."""
+        return n_chains
 
     def begin(self, chain: int) -> _Rungs:
         """All rungs from a given start, warmed up; else from the best, at t = 1, of several that are cooled down."""
@@ -85,19 +88,20 @@ class TemperedChains:
         return states[::-1]
 
     def choose(self, states: list[_Rungs], count: int) -> list[_Rungs]:
-        """All: rungs find their way between answers."""
+        """All there are."""
         return states[:count]
 
     def sweep(self, rungs: _Rungs) -> float:
         """A sweep of every rung, then exchanges of every second pair of neighbours; log φ at t = 1."""
         order, stream, tempers = rungs.order, rungs.stream, self.tempers.tolist()
         values = [
-            self.moves.run(rungs.states[i], self._n_moves, t)[0] for i, t in zip(order.tolist(), tempers, strict=True)
+            self.moves.run(rungs.states[i], self.moves.n_moves, t)[0]
+            for i, t in zip(order.tolist(), tempers, strict=True)
         ]
         for low in range(int(stream[3] % 2), len(values) - 1, 2):
             gain = (tempers[low + 1] - tempers[low]) * (values[low] - values[low + 1])
-            stream[2] += 1
-            if gain >= 0.0 or unit_draw(stream[0], stream[1], stream[2]) < math.exp(gain):
+            u = chance(stream)
+            if gain >= 0.0 or u < math.exp(gain):
                 order[low], order[low + 1] = order[low + 1], order[low]
                 values[low], values[low + 1] = values[low + 1], values[low]
         stream[3] += 1

@@ -8,7 +8,7 @@ from palmette.array_types import Floats, Indices, Words
 from palmette.models.split_model import SplitModel
 from palmette.sampling.diagnostics import effective_size, is_open, smoothed_error
 from palmette.sampling.estimates import Estimates
-from palmette.sampling.tilings import smooth
+from palmette.sampling.hierarchies.tilings import smooth
 from palmette.threads import check_threads
 
 __all__ = ["smoothed"]

@@ -1,6 +1,6 @@
 """A hierarchy to take units from, where none is given: quickly made, and of what the model sees of its leaves.
 
-Which hierarchy it is changes how fast a chain mixes, and nothing else: a move is right for any (see `partition_moves`).
+Which hierarchy it is changes how fast a chain mixes, and nothing else: a move is right for any (see `moves`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ __all__ = ["reference_of"]
 _MOST = 10_000  # leaves that are linked: distances take 400 MB
 
 
-def reference_of(model: ClusterModel) -> Hierarchy:
-    """Ward's linkage of the columns that a model sums, each with variance 1; without any, average linkage of −pairs.
+def reference_of(model: ClusterModel, given: Hierarchy | None = None) -> Hierarchy:
+    """The hierarchy that is given, on the labels of the model; without one, a hierarchy of what the model sums.
 
-    A model that sums nothing, or over more leaves than can be linked, gets a balanced hierarchy: over its leaves in
-    their order, or in one in which halves are halved again, each along its widest column.
+    Ward's linkage of its columns, each with variance 1, or average linkage of −pairs if there are no columns. A model
+    that sums nothing, or over more leaves than can be linked, gets a balanced hierarchy: over its leaves in their
+    order, or in one in which halves are halved again, each along its widest column.
     """
+    if given is not None:
+        if not isinstance(given, Hierarchy):
+            raise TypeError(f"reference must be a Hierarchy or None, not {given!r}")
+        return given.aligned_to(model.labels)
     columns = _standardised(model.additive)
     if model.n_leaves > _MOST or not (columns.shape[1] or len(model.pairwise)) or model.n_leaves < 3:
         return _balanced(_halved(columns), model.labels)

@@ -27,8 +27,8 @@ from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, new_stream
-from palmette.sampling.hierarchy_state import list_nodes, restater
-from palmette.sampling.patches import N_STOPS, Patch, add_across, add_unions, empty_patch, insider
+from palmette.sampling.hierarchies.patches import N_STOPS, Patch, add_across, add_unions, empty_patch, insider
+from palmette.sampling.hierarchies.state import list_nodes, restater
 from palmette.threads import Workers
 
 __all__ = ["smooth"]

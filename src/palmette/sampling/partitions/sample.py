@@ -8,22 +8,25 @@ from typing import Any, cast
 
 import numpy as np
 
-from palmette.checks import check_integer
+from palmette.checks import check_integer, seed_of
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
+from palmette.models.base import require_compiled
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.partition import Partition
-from palmette.sampling.compiled_models import require_compiled
-from palmette.sampling.partition_chain import PartitionChains
-from palmette.sampling.partition_reference import reference_of
+from palmette.sampling.partitions.chain import PartitionChains
+from palmette.sampling.partitions.moves import PartitionMoves
+from palmette.sampling.partitions.reference import reference_of
+from palmette.sampling.partitions.sampled import SampledPartitions
 from palmette.sampling.run import Run, check_end, fingerprint
-from palmette.sampling.sampled_partitions import SampledPartitions
 
 __all__ = ["PartitionRun", "sample_partitions"]
 
 
 class PartitionRun(Run[SampledPartitions]):
     """Chains that can go on: what `sample_partitions` starts, and `SampledPartitions.resume` continues."""
+
+    moves: PartitionMoves
 
     def __init__(
         self,
@@ -99,15 +102,13 @@ def sample_partitions(
     """
     require_compiled(model, "partitions", "sampled")
     check_end(seconds, sweeps, precision)
-    if reference is not None and not isinstance(reference, Hierarchy):
-        raise TypeError(f"reference must be a Hierarchy or None, not {reference!r}")
     compiled = cast(ClusterModel, model)
     run = PartitionRun(
         compiled,
-        reference_of(compiled) if reference is None else reference.aligned_to(model.labels),
+        reference_of(compiled, reference),
         n_chains=check_integer("n_chains", n_chains, 1),
         starts=[start.aligned_to(model.labels) for start in starts][:n_chains],
-        seed=int(np.random.default_rng(rng).integers(2**63)),
+        seed=seed_of(rng),
         threads=threads,
         checkpoint=checkpoint,
         progress=progress,
