@@ -103,7 +103,7 @@ def test_a_sampled_posterior_has_log_z_entropy_and_divergence(monkeypatch):
 def test_a_perplexity_and_a_number_of_sweeps_need_no_clock(monkeypatch):
     monkeypatch.setattr("palmette.sampling.annealed.time", None)
     monkeypatch.setattr("palmette.sampling.perplexity._QUICK", 40)
-    monkeypatch.setattr("palmette.search.sampled._STEPS", 40)
+    monkeypatch.setattr("palmette.search.sampled_posteriors._STEPS", 40)
     few = pal.models.SumOfSquares(POINTS[:4], beta=1.5)
     found = pal.search.posterior(few, exact_leaves=0, perplexity=5.0, sweeps=8)
     assert abs(pal.HierarchyPosterior(found.model, progress=False).entropy - math.log(5.0)) < 0.5

@@ -114,7 +114,7 @@ def compare(found: Compared, /, *, at_best: bool | None = False) -> Comparison:
     if at_best and has_ranges:
         without = max(without, _best_without_structure(found.model))
     error = found.log_evidence_error
-    is_bound = found.conditions.phrase() != "" or (error is None and not found.is_exact)
+    is_bound = bool(found.conditions) or (error is None and not found.is_exact)
     return Comparison(float(found.log_evidence), without, found.model.clusterings, is_bound, at_best, error or 0.0)
 
 

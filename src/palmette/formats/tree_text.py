@@ -67,7 +67,7 @@ def _read_path(path: str) -> bytes:
         raise FileNotFoundError(
             f"no file is called {path!r}; a string is taken for text if it has a semicolon or a line break"
         ) from None
-    if not path.endswith(".gz"):
+    if not path.lower().endswith(".gz"):
         return data
     try:
         return gzip.decompress(data)
