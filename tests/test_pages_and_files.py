@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,13 @@ def is_there(place, name):
 def missing_from_layout(text):
     """Folders of the package, and modules at its top, that no line of the layout names."""
     named = {found for place, name in layout(text) for found in place.glob(name.rstrip("/"))}
-    folders = {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE}
-    return sorted(str(path.relative_to(PACKAGE)) for path in (folders | set(PACKAGE.glob("*.py"))) - named)
+    return sorted(str(path.relative_to(PACKAGE)) for path in {*folders(), *PACKAGE.glob("*.py")} - named)
+
+
+@cache
+def folders():
+    """All below the package that hold modules."""
+    return sorted({path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE})
 
 
 def missing_for_maintainers(text):
@@ -59,7 +65,7 @@ def missing_for_maintainers(text):
 def places_of(name):
     # A file without its folder is said of one that was named before it.
     below = [PACKAGE, ROOT]
-    return below if "/" in name.rstrip("/") else [*below, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
+    return below if "/" in name.rstrip("/") else [*below, *folders()]
 
 
 def test_every_file_of_the_layout_is_there():

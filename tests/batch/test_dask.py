@@ -14,8 +14,6 @@ from palmette import batch, simulate
 from palmette.jets import infer as infer_jets
 
 pytest.importorskip("pyarrow")
-dask = pytest.importorskip("dask")
-distributed = pytest.importorskip("distributed")
 
 CHUNKS = [np.arange(first, first + 5) for first in range(0, 100, 5)]
 
@@ -26,7 +24,14 @@ def slow_square(chunk):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def distributed():
+    """Imported here: that takes a second, and only the process that runs these tests needs it."""
+    return pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster(distributed):
+    dask = pytest.importorskip("dask")
     settings = {"distributed.scheduler.allowed-failures": 10, "distributed.worker.profile.enabled": False}
     with (
         dask.config.set(settings),
@@ -40,7 +45,7 @@ def serial(tmp_path_factory):
     return batch.run(slow_square, CHUNKS, tmp_path_factory.mktemp("serial")).table()
 
 
-def test_a_client(cluster, serial, tmp_path):
+def test_a_client(distributed, cluster, serial, tmp_path):
     with distributed.Client(cluster) as client:
         assert batch.run(slow_square, CHUNKS, tmp_path, engine=client).table().equals(serial)
         assert client.status == "running"
@@ -50,7 +55,7 @@ def test_the_address_of_a_scheduler(cluster, serial, tmp_path):
     assert batch.run(slow_square, CHUNKS, tmp_path, engine=cluster.scheduler_address).table().equals(serial)
 
 
-def test_a_worker_that_is_killed_changes_nothing(cluster, serial, tmp_path):
+def test_a_worker_that_is_killed_changes_nothing(distributed, cluster, serial, tmp_path):
     with distributed.Client(cluster) as client:
         processes = list(client.run(os.getpid).values())
         killer = threading.Timer(0.3, os.kill, (processes[0], signal.SIGKILL))
@@ -63,7 +68,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, serial, tmp_path):
 
 
 @pytest.mark.slow
-def test_jets_on_a_cluster_are_the_same_table(cluster, tmp_path):
+def test_jets_on_a_cluster_are_the_same_table(distributed, cluster, tmp_path):
     jets = simulate.ginkgo(80, max_leaves=7, rng=0)
     options = {"rate": 1.5, "t_cut": 16.0, "searches": ["greedy"], "n_draws": 2, "chunk_seconds": 0.01}
     with distributed.Client(cluster) as client:

@@ -105,11 +105,12 @@ def test_what_is_resampled_keeps_the_word_on_its_runs():
     found = CoalescentDraws(children, ages, log_weights, -1.0, np.ones(2), ("a", "b", "c"), np.arange(200) // 50)
     fewer = found.resampled(100, rng=0).resampled(80, rng=1)
     assert min(found.n_independent, fewer.n_independent) > 20
-    for each in (found, fewer):
+    for each in (found, fewer, fewer[:60]):
         assert each.verdict.n_effective_runs == pytest.approx(1.0, abs=1e-3)
         assert not each.verdict.usable
     assert fewer.verdict.n_particles == 80
     assert fewer.run_log_evidences == pytest.approx([-1.0])
+    assert fewer.by_run()[0].n_effective.tolist() == fewer.n_effective.tolist() == found.n_effective.tolist()
 
 
 def test_a_history_without_weight_is_not_the_most_credible():

@@ -378,6 +378,8 @@ def test_classes_that_say_nothing_are_refused(measure):
         measure(h, {"a": "x", "b": "x", "c": "y"})
     with pytest.raises(TypeError, match=r"class 1 is 0\.5"):
         measure(h, [1, 0.5, 1])
+    with pytest.raises(TypeError, match="class 0 is array"):
+        measure(h, np.eye(3))
     with pytest.raises(TypeError, match="class 2 is inf"):
         measure(h, [1, 1, np.inf])
     with pytest.raises(TypeError, match="strings and integers"):

@@ -289,6 +289,8 @@ def test_a_confident_cluster_is_kept_whole_though_a_part_of_it_is_doubtful() -> 
     flags = {frozenset("abc"): True}
     is_cluster = np.array([flags.get(frozenset(h.labels[i] for i in c), False) for c in h.clusters()[5:]])
     assert h.first_clusters(is_cluster) == pal.Partition([0, 0, 0, 1, 2], labels=["a", "b", "c", "d", "e"])
+    with pytest.raises(ValueError, match=r"is_cluster has shape \(2,\); give 4 flags, one per inner node"):
+        h.first_clusters([True, False])
 
 
 def test_the_progress_bar_goes_to_stderr_and_the_answer_stays(capsys: Any, monkeypatch: Any) -> None:

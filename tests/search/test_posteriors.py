@@ -79,7 +79,7 @@ def test_the_time_is_shared_out_and_frozen_chains_get_several_temperatures(monke
 @pytest.mark.parametrize(("beta", "n_rungs"), [(0.2, 1), (0.3, 4), (0.6, 16)])
 def test_slow_chains_get_a_few_rungs_and_frozen_ones_many(beta, n_rungs):
     model = rows_and_columns(beta)
-    found = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=3000, precision=1e-9, progress=False)
+    found = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=1500, precision=1e-9, progress=False)
     assert _rungs_for(found) == n_rungs
 
 

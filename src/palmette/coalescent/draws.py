@@ -99,7 +99,9 @@ class CoalescentDraws(Draws):
     ) -> CoalescentDraws:
         # The histories at these places, of which the rest is as it was.
         known = log_weights, log_evidence, n_effective, self.labels, runs, self.founders[where]
-        return CoalescentDraws(self.children[where], self.ages[where], *known, self.process, self.leaf_ages)
+        made = CoalescentDraws(self.children[where], self.ages[where], *known, self.process, self.leaf_ages)
+        made._whole = self._whole
+        return made
 
     @cached_property
     def n_effective(self) -> Floats:
@@ -209,7 +211,7 @@ class CoalescentDraws(Draws):
         They are one run. What the runs that they come from say of each other stays in the verdict.
         """
         chosen = np.sort(np.random.default_rng(rng).choice(len(self), size, p=self.weights))
-        found = self._some(chosen, np.full(size, self.log_evidence), self.log_evidence, self._n_effective, None)
+        found = self._some(chosen, np.full(size, self.log_evidence), self.log_evidence, self.n_effective[None], None)
         found._whole = self if self._whole is None else self._whole
         return found
 

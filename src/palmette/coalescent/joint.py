@@ -135,7 +135,6 @@ class BothSides:
     The outside message of node b lies ``reach[b]`` away from b; inf for a root above which nothing is known.
     """
 
-    ages: Floats
     messages: Floats
     outside: Floats
     reach: Floats
@@ -150,7 +149,7 @@ def both_sides(prepared: Prepared, hierarchy: Hierarchy) -> BothSides:
         outside[-1], reach[-1] = root, 0.0
     children = np.ascontiguousarray(hierarchy.children)
     specialise(_down, join=prepared.kind.join)(prepared.theta, children, ages, messages, outside, reach)
-    return BothSides(ages, messages, outside, reach)
+    return BothSides(messages, outside, reach)
 
 
 def _down(theta, children, ages, messages, outside, reach):

@@ -90,7 +90,7 @@ def place(x: npt.ArrayLike, history: Hierarchy | CoalescentDraws, process: Proce
 
 def _clusters_of(histories: Sequence[Hierarchy]) -> tuple[tuple[tuple[int, ...], ...], Ints]:
     # All clusters, and the number of each node's cluster among them, (S, 2n − 1).
-    nodes = [[tuple(np.sort(h.leaf_order[first:last]).tolist()) for first, last in h.intervals] for h in histories]
+    nodes = [[tuple(np.sort(h.leaves_below(node)).tolist()) for node in range(h.n_nodes)] for h in histories]
     if len(nodes) == 1:
         return tuple(nodes[0]), np.arange(len(nodes[0]))[None]
     clusters = sorted({cluster for each in nodes for cluster in each}, key=lambda cluster: (len(cluster), cluster))

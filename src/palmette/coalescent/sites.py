@@ -24,6 +24,7 @@ from palmette.checks import check_distribution, check_points
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.site_entries import draw_states, predict_states
 from palmette.coalescent.walks import walk_states
+from palmette.links import offsets_of
 from palmette.numeric import exponential
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class IndependentSites(Process):
         codes = _check_codes(x)
         states, equilibrium = self._on_sites(codes)
         rates = np.broadcast_to(self.rate, codes.shape[1])
-        starts = np.concatenate([[0], np.cumsum([len(q) for q in equilibrium])])
+        starts = offsets_of([len(q) for q in equilibrium])
         known = states >= 0
         tables = [
             np.where(known[:, [d]], (states[:, [d]] == np.arange(len(q))) / np.where(q > 0, q, 1.0), 1.0)

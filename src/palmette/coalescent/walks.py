@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.coalescent.motion import add_from_root, coloured, square_root
+
+if TYPE_CHECKING:
+    from palmette.coalescent.brownian import Brownian
+    from palmette.coalescent.sites import IndependentSites
 
 __all__ = ["States", "Walk", "walk_numbers", "walk_states"]
 
@@ -18,7 +22,7 @@ Walk: TypeAlias = Callable[[list[int], Floats, np.random.Generator], States]
 """(parents, lengths, rng) → (2n − 1, D): the state of every node; the branch above node v has the length lengths[v]."""
 
 
-def walk_numbers(process: Any, n_columns: int | None, start: npt.ArrayLike | None) -> Walk:
+def walk_numbers(process: Brownian, n_columns: int | None, start: npt.ArrayLike | None) -> Walk:
     """`Brownian` motion in so many columns."""
     rate, begin = process.rate, np.asarray(0.0 if start is None else start, dtype=np.float64)
     if begin.ndim > 1 or not np.isfinite(begin).all():
@@ -43,7 +47,7 @@ def walk_numbers(process: Any, n_columns: int | None, start: npt.ArrayLike | Non
     return walk
 
 
-def walk_states(process: Any, n_columns: int | None, start: npt.ArrayLike | None) -> Walk:
+def walk_states(process: IndependentSites, n_columns: int | None, start: npt.ArrayLike | None) -> Walk:
     """Codes of states at the sites of `IndependentSites`."""
     if start is not None:
         raise ValueError("start was given, but sites begin in equilibrium; leave it out")

@@ -1,7 +1,10 @@
 """Classes of leaves, known from elsewhere: pictures mark them, and no model sees them."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Number
 from typing import Any
+
+import numpy as np
 
 __all__ = ["class_of_leaves", "is_class"]
 
@@ -26,4 +29,6 @@ def is_class(given: Any) -> bool:
     """Whether that is a class: None, NaN, pandas' NA, what is masked and blank text are none."""
     if isinstance(given, str):
         return bool(given.strip())
-    return given is not None and type(given).__name__ not in ("NAType", "MaskedConstant") and bool(given == given)
+    if given is None or type(given).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        return False
+    return not isinstance(given, Number | np.generic) or bool(given == given)

@@ -9,6 +9,7 @@ import numpy as np
 
 from palmette.clusters import cluster_members
 from palmette.hierarchy import Hierarchy
+from palmette.links import offsets_of
 from palmette.sampling.diagnostics import split_frequency_deviation
 from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.observed import observe
@@ -47,7 +48,7 @@ def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> 
     if not all(own.sum() > 0 for own in given):
         raise ValueError("all trees of a sample have weight 0; leave it out, or read its trees without weights")
     trees = [tree for sample in each for tree in sample]
-    starts = np.cumsum([0, *map(len, each)])
+    starts = offsets_of([len(sample) for sample in each])
     frequencies = []
     for own, start in zip(given, starts, strict=False):
         weights = np.zeros(len(trees))

@@ -10,8 +10,6 @@ from palmette.hierarchy.arrays import smallest_below
 from palmette.labels import describe_cluster, read_clusters
 from palmette.links import Links, order_children
 
-Members = Iterable[int | str]
-
 
 def links_from_merges(merges: Ints) -> Links:
     """Row i of `merges` holds the two children of node n + i; every node but the last is a child once.

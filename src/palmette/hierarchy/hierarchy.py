@@ -231,7 +231,10 @@ class Hierarchy(WrittenTree):
         >>> Hierarchy.from_newick("(((a,b),c),d);").first_clusters([False, True, False]).membership
         array([0, 0, 0, 1])
         """
-        n, undone = self.n_leaves, (~np.asarray(is_cluster, dtype=bool)).tolist()
+        n, flags = self.n_leaves, np.asarray(is_cluster, dtype=bool)
+        if flags.shape != (self.n_nodes - n,):
+            raise ValueError(f"is_cluster has shape {flags.shape}; give {self.n_nodes - n} flags, one per inner node")
+        undone = (~flags).tolist()
         for k, parent in reversed(list(enumerate((self.parents[n:-1] - n).tolist()))):
             undone[k] = undone[k] and undone[parent]
         return self._without(n + np.flatnonzero(undone))

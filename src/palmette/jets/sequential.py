@@ -23,10 +23,10 @@ __all__ = ["ALGORITHMS", "GEOMETRIES", "cluster", "cluster_all"]
 
 #: Name → the power p of pt or E in the distance.
 ALGORITHMS = {"kt": 1, "cambridge": 0, "antikt": -1}
-GEOMETRIES = ("pp", "ee")
 
 _LARGEST_RADIUS = {"pp": 1000.0, "ee": math.pi}  # the first is FastJet's own limit
 _NO_RADIUS = {"pp": 1000.0, "ee": 2 * math.pi}  # FastJet: from π on, nothing in e⁺e⁻ is nearer to the beam
+GEOMETRIES = tuple(_NO_RADIUS)
 _SMALLEST, _HIGHEST = 1e-300, 1e300  # what FastJet takes for 0, and heights that can still be subtracted
 _FARTHEST = 1e40  # rapidity of what moves along the beam; FastJet has 1e5 + |pz|, or infinity if E < |pz|
 

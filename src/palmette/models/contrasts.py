@@ -21,7 +21,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.labels import labels_of
 from palmette.models.pair_data import squared_distances
 from palmette.models.split_model import SplitModel, require_binary
-from palmette.numeric import logarithm
+from palmette.numeric import LOG_2_PI, logarithm
 
 __all__ = ["Contrasts"]
 
@@ -156,7 +156,7 @@ class Contrasts(SplitModel):
     def _law(self, d: float) -> list[float]:
         # Of d numbers with one variance: the constant, and what goes into (a + d/2) log(b + half the sum of squares).
         a, b = self._a, self._b
-        constant = math.lgamma(a + d / 2) - math.lgamma(a) + a * math.log(b) - d / 2 * math.log(2 * math.pi)
+        constant = math.lgamma(a + d / 2) - math.lgamma(a) + a * math.log(b) - d / 2 * LOG_2_PI
         return [constant, a + d / 2, b]
 
     @property

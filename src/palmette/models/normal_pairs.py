@@ -14,7 +14,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_finite_total, check_number, check_positive
 from palmette.models.pair_data import Pairs, most_across, read_pairs
 from palmette.models.split_model import SplitModel
-from palmette.numeric import logarithm
+from palmette.numeric import LOG_2_PI, logarithm
 
 __all__ = ["NormalPairs"]
 
@@ -113,7 +113,7 @@ class NormalPairs(SplitModel):
         # What depends on the number of pairs alone.
         k, shape, rate = self._pseudo_count, self._shape, self._rate
         gammas = gammaln(shape + known / 2) - math.lgamma(shape) + shape * math.log(rate)
-        return gammas + 0.5 * np.log(k / (k + known)) - known / 2 * math.log(2 * math.pi)  # type: ignore[no-any-return]
+        return gammas + 0.5 * np.log(k / (k + known)) - known / 2 * LOG_2_PI  # type: ignore[no-any-return]
 
     @property
     def free_parameters(self) -> dict[str, float]:

@@ -17,7 +17,6 @@ from palmette.plot._axes import INK, ORANGE, fix, new_figure, width_of_names
 from palmette.plot._classes import COLOURS
 from palmette.plot._leaves import label_rows
 from palmette.plot._places import common_order, curves, mean_rows, relative_heights, rows_of
-from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.sampling.estimates import values_of
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def alternatives(posterior: Any, k: int = 4, *, classes: Mapping[str, Any] | Seq
 def _best(posterior: Any, k: int) -> list[tuple[Any, str]]:
     # Each with what is said of it.
     check_integer("k", k, 1)
-    if isinstance(posterior, SampledPosterior | SampledPartitions):  # how probable a whole is, is not known
+    if getattr(posterior, "kind", None) == "chains":  # how probable a whole is, is not known
         found = posterior.best(k)
         gaps = [f"log φ\n−{found[0][1] - value:.3g}" for _, value in found[1:]]
         return [(one, text) for (one, _), text in zip(found, ["best\nfound", *gaps], strict=True)]

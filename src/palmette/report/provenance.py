@@ -113,8 +113,7 @@ def _parameters(posterior: Any) -> str | None:
 
 
 def _conditions(posterior: Any) -> str | None:
-    conditions = getattr(posterior, "conditions", None)  # chains over partitions take none
-    return None if conditions is None else conditions.phrase().strip(" ,") or None
+    return posterior.conditions.phrase().strip(" ,") or None
 
 
 def _computed(posterior: Any) -> dict[str, str | None]:

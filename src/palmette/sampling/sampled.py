@@ -96,7 +96,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering, AnyTrellis]):
 
     @cached
     def log_partition(self) -> Estimate:
-        """log Z = log Σ φ, by annealed importance sampling: half a minute at most; see `anneal_hierarchies`."""
+        """log Z = log Σ φ, by annealed importance sampling, in half a minute at most."""
         return anneal(self._run.moves, threads=self._run.threads, progress=self._run.progress).log_partition
 
     @property

@@ -68,7 +68,7 @@ class Subdominant(Immutable):
             tree_edges=read_only(tree_edges),
             smaller_sizes=read_only(smaller),
             merge_of_edge=read_only(merges),
-            links=links,
+            links=read_only(links),
         )
         return made
 

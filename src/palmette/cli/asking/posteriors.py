@@ -50,8 +50,9 @@ def _instead(model: Any, options: dict[str, Any], n_clusters: int | None = None)
     chosen = "partitions into chosen clusters" if of_partitions else "a sparse trellis of chosen clusters"
     if way == options["beyond"]:
         return chosen
-    name = "--clusters" if options["perplexity"] is None else "--perplexity"
-    return f"{chosen}, since with {name} they are not sampled"
+    named = {"--perplexity": options["perplexity"], "--clusters": n_clusters}
+    reasons = [name for name, value in named.items() if value is not None]
+    return f"{chosen}, since with {reasons[0]} they are not sampled" if reasons else chosen
 
 
 def _infer(model: Any, likeness: Floats, options: dict[str, Any], *, by_evidence: bool = False, **more: Any) -> Any:

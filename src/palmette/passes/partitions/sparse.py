@@ -11,6 +11,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
+from palmette.links import offsets_of
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
 from palmette.passes.partitions.conditions import PartitionConditions
@@ -117,7 +118,7 @@ class SparsePartitionPasses(PartitionPasses):
         """(n + 1,): log Z of all leaves for every number of clusters."""
         length = np.empty(self.end + 1, dtype=np.int64)
         longest_paths(self._paths.offsets, self._paths.choice_next, length)
-        rows = np.concatenate(([0], np.cumsum(length + 1)))
+        rows = offsets_of(length + 1)
         what = f"sums by number of clusters over {len(length):,} remainders × up to {length[0]:,} clusters"
         self._resources.require(what, 8 * int(rows[-1]), "Raise max_memory or give a smaller trellis")
         table = np.empty(rows[-1])

@@ -15,6 +15,7 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.errors import TrellisTooLarge
 from palmette.hashing import empty_table, fill_table, slot_of
+from palmette.links import offsets_of
 from palmette.trellis.bit_sets import n_words
 from palmette.trellis.partitions.families import ragged
 from palmette.trellis.partitions.paths import Paths, frozen_paths, longest_paths, no_paths
@@ -177,7 +178,7 @@ def _in_order(n: int, first: Ints, offsets: Ints, choices: Indices) -> Paths:
     listed = ragged(offsets[order], sizes)
     cluster, following = choices[listed, 0], number[choices[listed, 1]]
     length = np.empty(len(order), dtype=np.int64)
-    longest_paths(np.append(0, np.cumsum(sizes)), following, length)
+    longest_paths(offsets_of(sizes), following, length)
     return _without(length < 0, np.repeat(np.arange(len(order)), sizes), cluster, following)
 
 

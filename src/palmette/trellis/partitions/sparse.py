@@ -15,6 +15,7 @@ from palmette.array_types import Indices, Ints
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels, leaf_index, leaf_numbers, read_clusters
+from palmette.links import offsets_of
 from palmette.partition import Partition
 from palmette.trellis.partitions.families import (
     Keys,
@@ -319,7 +320,7 @@ class PartitionTrellis(Immutable):
         for first, last in itertools.pairwise(np.unique([0, *inner, self.n_clusters]).tolist()):
             sizes = self.sizes[first:last]
             members = self.cluster_members[ragged(self.cluster_bounds[first:last, 0], sizes)]
-            yield slice(first, last), np.concatenate(([0], np.cumsum(sizes))), members
+            yield slice(first, last), offsets_of(sizes), members
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = (self.leaf_order, self.cluster_bounds, self.cluster_members, self.paths, self.hierarchy)
