@@ -140,10 +140,12 @@ def test_perplexity_sets_the_temperature(as_json):
     assert found["model"]["beta"] != 1.0
 
 
-def test_points_are_contrasts_unless_said_otherwise(run, as_json):
-    found = as_json("hierarchies", *WORLDS)
+def test_points_are_contrasts_unless_said_otherwise(run, as_json, folder):
+    rows = (folder / "worlds.csv").read_text(encoding="utf-8").splitlines()[:10]
+    (folder / "few.csv").write_text("\n".join(rows), encoding="utf-8")
+    found = as_json("hierarchies", "few.csv", "--class", "kind")
     worlds = pal.datasets.load_worlds()
-    model = pal.models.Contrasts(pal.similarity.standardised(worlds.points), labels=worlds.labels)
+    model = pal.models.Contrasts(pal.similarity.standardised(worlds.points[:9]), labels=worlds.labels[:9])
     post = pal.evidence.posterior(model)
     assert found["log_partition"] == pytest.approx(post.log_evidence, abs=0.01)  # the file has four digits
     assert found["structure"]["log_bayes_factor"] == pytest.approx(
@@ -151,7 +153,7 @@ def test_points_are_contrasts_unless_said_otherwise(run, as_json):
     )
     assert (found["model"]["name"], found["model"]["dimension"]) == ("contrasts", 3.0)
     assert found["model"]["averaged_over"].keys() == {"a", "b"}
-    _, out, _ = run("hierarchies", *WORLDS, "--exact-leaves", 8, "--sweeps", 50)
+    _, out, _ = run("hierarchies", "few.csv", "--class", "kind", "--exact-leaves", 8, "--sweeps", 50)
     assert re.search(r"Model: contrasts of points in 3 columns, a = [\d.]+, b = [\d.]+", out)
 
 
