@@ -175,17 +175,25 @@ def test_the_bound_is_the_evidence_on_the_trellis_of_the_hierarchy(case: Any) ->
     assert found.log_evidence_bound <= pal.PartitionPosterior(model).log_evidence + 1e-9
 
 
-class Scrambled(Likelihood):
-    """Values out of a few, scrambled by the mask of the cluster: many exact ties, some clusters impossible."""
+_VALUES = ["0.0", "-inf", "inf", "nan"]
 
-    def __init__(self, multiplier: int, impossible: bool) -> None:
-        self.theta = [float(multiplier), float(impossible)]
+
+class Scrambled(Likelihood):
+    """Values out of a few, scrambled by the mask of the cluster: many exact ties, some clusters impossible.
+
+    From the size `least` on, it is `value`. One search is compiled for all of this.
+    """
+
+    def __init__(self, multiplier: int = 1, impossible: bool = False, least: int = 2**20, value: float = 0.0) -> None:
+        self.theta = [float(multiplier), float(impossible), float(least), _VALUES.index(str(value))]
 
     def statistics(self, points: np.ndarray) -> Any:
         return self.theta, 2.0 ** np.arange(len(points))[:, None]
 
     @staticmethod
     def log_marginal(theta, size, sums):
+        if size >= theta[2]:
+            return np.nan if theta[3] == 3.0 else np.inf if theta[3] == 2.0 else -np.inf
         value = (sums[0] * theta[0]) // 64.0 % 5.0
         return -np.inf if value == 4.0 and theta[1] > 0.0 else -value
 
@@ -229,15 +237,7 @@ def test_the_first_of_equal_pairs_is_merged_and_what_is_impossible_last(n: int, 
 
 
 def test_where_nothing_is_possible_the_evidence_is_zero() -> None:
-    class Nothing(Likelihood):
-        def statistics(self, points: np.ndarray) -> Any:
-            return [0.0], points
-
-        @staticmethod
-        def log_marginal(theta, size, sums):
-            return -np.inf
-
-    found = bayesian(np.zeros((4, 1)), Nothing())
+    found = bayesian(np.zeros((4, 1)), Scrambled(least=1, value=-np.inf))
     assert found.log_evidence == found.log_evidence_bound == -np.inf
     assert found.hierarchy == Hierarchy.from_nested((((0, 1), 2), 3))
     assert found.partition.n_clusters == 4
@@ -305,25 +305,11 @@ def test_the_progress_bar_goes_to_stderr_and_the_answer_stays(capsys: Any, monke
     assert bayesian(x, NormalGamma(), progress=False).log_odds.tolist() == found.log_odds.tolist()
 
 
-class Broken(Likelihood):
-    def __init__(self, least: int, value: float) -> None:
-        self.theta = [float(least), value]
-
-    def statistics(self, points: np.ndarray) -> Any:
-        return [self.theta[0], float(np.isnan(self.theta[1]))], points
-
-    @staticmethod
-    def log_marginal(theta, size, sums):
-        if size < theta[0]:
-            return 0.0
-        return np.nan if theta[1] > 0.0 else np.inf
-
-
 @pytest.mark.parametrize("least", [1, 2, 4])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_likelihood_that_returns_no_logarithm_is_refused(least: int, value: float) -> None:
-    with pytest.raises(ValueError, match=r"Broken\.log_marginal returned NaN or inf"):
-        bayesian(np.zeros((5, 1)), Broken(least, value))
+    with pytest.raises(ValueError, match=r"Scrambled\.log_marginal returned NaN or inf"):
+        bayesian(np.zeros((5, 1)), Scrambled(least=least, value=value))
 
 
 @pytest.mark.parametrize(
