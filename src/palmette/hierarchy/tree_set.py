@@ -83,7 +83,7 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
         if not found:
             raise ValueError("there are no trees; give one set at least")
         aligned = [each._aligned(found[0].labels) for each in found]
-        ends = np.cumsum([0, *(each.offsets[-1] for each in aligned)])
+        ends = offsets_of([each.offsets[-1] for each in aligned])
         offsets = [each.offsets[:-1] + end for each, end in zip(aligned, ends[:-1], strict=True)]
         names = [each.names for each in aligned]
         return aligned[0]._with(
