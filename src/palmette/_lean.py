@@ -20,7 +20,10 @@ from numba.core import compiler, errors, ir
 from numba.core import types as numba_types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+
+from palmette._lowering import LeanLowering
+from palmette._operators import TypingContext, is_plain
 
 __all__ = ["LeanCompiler", "LeanDispatcher"]
 
@@ -77,7 +80,7 @@ def _may_own(state: Any) -> bool:
         return bool(state.targetctx.data_model_manager[kind].contains_nrt_meminfo())
 
     counted = {name for name, kind in state.typemap.items() if is_counted(kind)}
-    if is_counted(state.return_type) or not all(_is_plain(state.typemap[name]) for name in counted):
+    if is_counted(state.return_type) or not all(is_plain(state.typemap[name]) for name in counted):
         return True
     for block in state.func_ir.blocks.values():
         for line in block.body:
@@ -90,23 +93,18 @@ def _may_own(state: Any) -> bool:
     return False
 
 
-def _is_plain(kind: Any) -> bool:
-    # An array, tuples of arrays, or a way through one.
-    if isinstance(kind, types.BaseTuple):
-        return all(map(_is_plain, kind.types))
-    if isinstance(kind, types.Pair):
-        return _is_plain(kind.first_type)
-    return isinstance(kind, (types.Array, types.ArrayIterator, types.Number, types.Boolean, types.NoneType))
-
-
 class LeanCompiler(compiler.Compiler):  # type: ignore[misc]
-    """Numba's, and a look at what a function owns."""
+    """Numba's, with a memory for operators, a look at what a function owns, and little to lower."""
+
+    def __init__(self, typingctx: Any, *rest: Any) -> None:
+        super().__init__(TypingContext(typingctx), *rest)
 
     def define_pipelines(self) -> Any:
         """What is done in which order."""
         pipelines = super().define_pipelines()
         for pipeline in pipelines:
             pipeline.add_pass_after(_CountNothing, NopythonTypeInference)
+            pipeline.passes = [(LeanLowering if one is NativeLowering else one, why) for one, why in pipeline.passes]
             pipeline.finalize()
         return pipelines
 
