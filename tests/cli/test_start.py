@@ -27,7 +27,9 @@ def test_help_imports_nothing_heavy(words):
 
 
 def test_help_of_a_command_does_not_import_the_compiler():
-    run = "from palmette.cli import palmette\ntry: palmette(['hierarchies', '--help'])\nexcept SystemExit: pass"
+    commands = ["hierarchies", "partitions", "coalescent", "ultrametric", "trees", "demo"]
+    run = "from palmette.cli import palmette\n"
+    run += "".join(f"try: palmette([{name!r}, '--help'])\nexcept SystemExit: pass\n" for name in commands)
     assert "numba" not in imported_by(run)
 
 

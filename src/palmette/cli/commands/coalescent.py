@@ -1,5 +1,7 @@
 """``palmette coalescent``: hierarchies with times, for tables with gaps."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +28,6 @@ from palmette.cli.telling.files import Files, check_file, with_support, write_ro
 from palmette.cli.telling.results import judged
 from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
-from palmette.coalescent.twins import refuse_twins
 from palmette.errors import InfiniteDensity
 
 __all__ = ["coalescent"]
@@ -132,7 +133,7 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
         problem = _without_constants(problem, options["quiet"])
     if not sites and not options["leaf_variance"]:
         remedy = "give --leaf-variance 0.01, say, or merge such rows"
-        refuse_twins(problem.leaves.values, problem.labels, remedy, problem.leaves.ages)
+        pal.coalescent.twins.refuse_twins(problem.leaves.values, problem.labels, remedy, problem.leaves.ages)
     process, rate, draws = _infer(problem, options)
     model = f"Model: Kingman's coalescent, {_PROCESSES[options['process']]}, {rate}"
     lines = [problem.described, f"{model}; log evidence about {draws.log_evidence:.4f}", f"Particles: {draws.verdict}"]

@@ -1,5 +1,7 @@
 """``palmette trees``: a file of trees as a distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import cached_property
 from io import BytesIO
