@@ -9,14 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from partition_cases import Charged
 from partition_oracle import mask_of, partitions_of
 from scipy.stats import chi2
 
 from palmette import Hierarchy, Partition, PartitionPosterior
+from palmette.errors import ImpossibleData
 from palmette.likelihoods import NormalGamma
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
+from palmette.sampling import anneal_partitions, sample_partitions
 from palmette.sampling.chance import new_stream
-from palmette.sampling.partitions.moves import advancer
+from palmette.sampling.ladder import pilot
+from palmette.sampling.partitions.moves import PartitionMoves, advancer
 from palmette.sampling.partitions.state import (
     IS_WRONG,
     N_CLUSTERS,
@@ -34,32 +38,26 @@ NESTED = {4: (((0, 2), 1), 3), 5: (((0, 3), 1), (2, 4))}
 LIMIT = 1.23  # no sum of the charges below comes so close to it that rounding decides
 
 
-class Guarded(ClusterModel):
-    """A user's model: log ψ = 0.3 · (pair sum) − |Σ x|, forbidden above a limit of Σ y, NaN below another."""
-
-    n_features = 2
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = 0.3 * pairs[0] - abs(sums[0])
-        out[1] = sums[1]
-
-    @staticmethod
-    def score(theta, cluster):
-        if cluster[1] > theta[0]:
-            return -np.inf
-        return np.nan if cluster[1] < theta[1] else cluster[0]
-
-
 def weights(n: int) -> np.ndarray:
     w = np.random.default_rng(n).normal(size=(n, n))
     return w + w.T
 
 
-def guarded(n: int, lowest: float = -1e9) -> Guarded:
+def guarded(n: int, limit: float = LIMIT, pairs: np.ndarray | None = None, first: float = 0.1) -> Charged:
     additive = np.random.default_rng(n).normal(size=(n, 2))
     additive[:, 1] = np.linspace(0.1, 1.0, n)
-    return Guarded(n, theta=[LIMIT, lowest], additive=additive, pairwise=[weights(n)])
+    additive[0, 1] = first
+    return Charged(n, theta=[1.0, limit], additive=additive, pairwise=[3.0 * weights(n) if pairs is None else pairs])
+
+
+def overflowing(n: int) -> Charged:
+    """A few leaves together score infinity."""
+    return guarded(n, limit=100.0, pairs=np.full((n, n), 1e308))
+
+
+def impossible(n: int) -> Charged:
+    """The first leaf may be alone, or with another; no other cluster is possible."""
+    return guarded(n, limit=0.05, first=-0.2)
 
 
 def dirichlet_process(n: int) -> DirichletProcess:
@@ -198,11 +196,11 @@ def test_the_twin_gives_the_units_that_are_chosen() -> None:
     assert np.isclose(sum(expected.values()), 1.0)
     stream, chosen, found = new_stream(1, 0), np.zeros(3, dtype=np.int64), Counter()
     masks = node_masks(reference(5))
-    for _ in range(20_000):
+    for _ in range(10_000):
         found[frozenset(masks[v] for v in chosen[: choose_units(units, stream, chosen)])] += 1
     assert set(found) == set(expected)
     counts, p = np.array([[found[u], expected[u]] for u in expected]).T
-    value, freedom = chi_square_p(counts, 20_000 * p)
+    value, freedom = chi_square_p(counts, 10_000 * p)
     assert chi2.sf(value, freedom) > 1e-3
 
 
@@ -259,7 +257,7 @@ def test_compiled_moves_have_the_transition_matrix(make: Any) -> None:
     index = {x: i for i, x in enumerate(small.partitions)}
     counts = np.zeros((len(index), len(index)))
     before = index[here.clusters]
-    for _ in range(15_000):
+    for _ in range(10_000):
         after = index[here.advance(1).clusters]
         counts[before, after] += 1
         before = after
@@ -275,9 +273,9 @@ def test_long_runs_agree_with_the_exact_posterior(make: Any) -> None:
     exact = PartitionPosterior(model).coclustering()
     here = chain(model, seed=2).advance(500)
     together = np.zeros((n_batches, 11, 11))
-    for batch, _ in itertools.product(range(n_batches), range(250)):
+    for batch, _ in itertools.product(range(n_batches), range(150)):
         numbers = here.advance(8).membership
-        together[batch] += (numbers[:, None] == numbers) / 250
+        together[batch] += (numbers[:, None] == numbers) / 150
     error = together.std(axis=0, ddof=1) / np.sqrt(n_batches)
     gap = np.abs(together.mean(axis=0) - exact)
     assert (gap <= 4.5 * error + 1e-3).all()
@@ -338,7 +336,7 @@ def test_a_finite_penalty_leads_out_of_what_is_forbidden() -> None:
 
 
 def test_scores_that_are_no_numbers_are_counted() -> None:
-    here = chain(guarded(12, lowest=0.3)).advance(200)
+    here = chain(overflowing(12)).advance(200)
     assert here.groups.counts[IS_WRONG] > 0
 
 
@@ -354,3 +352,45 @@ def test_a_few_leaves_are_ordinary(n: int) -> None:
 def test_membership_is_numbered_by_first_leaves() -> None:
     here = chain(correlation(20), seed=3).advance(200)
     np.testing.assert_array_equal(here.membership, Partition(here.groups.cluster).membership)
+
+
+# A user's model is compiled anew in each process: its chains are here, where its moves are.
+
+
+def test_chains_of_a_model_that_forbids_are_right_within_their_errors() -> None:
+    model = guarded(9)
+    exact = PartitionPosterior(model, progress=False).coclustering()
+    sampled = sample_partitions(model, seconds=None, sweeps=800, precision=1e-9)
+    assert np.isfinite(sampled.log_potentials).all()
+    got = sampled.coclustering()
+    is_open = np.triu((exact > 0.005) & (exact < 0.995), 1)
+    z = (got.values - exact)[is_open] / got.standard_errors[is_open]
+    assert len(z) > 20
+    assert np.abs(z).max() < 4.5
+    assert 0.6 < np.sqrt((z**2).mean()) < 1.4
+    assert (np.abs(got.values - exact) <= 4.5 * got.standard_errors).all()
+
+
+def test_annealing_where_much_is_forbidden_is_unbiased(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = guarded(9)
+    ladder = pilot(PartitionMoves(model, reference(9)), 0)  # takes as long as an annealing
+    monkeypatch.setattr("palmette.sampling.annealed.pilot", lambda *_, **__: ladder)
+    exact = PartitionPosterior(model, progress=False)
+    found = [anneal_partitions(model, steps=60, n_runs=16, rng=seed).log_partition for seed in range(12)]
+    assert (np.abs([(one.value - exact.log_partition) / one.standard_error for one in found]) < 2.0).sum() >= 9
+    ratios = np.exp([one.value - exact.log_partition for one in found])
+    assert abs(ratios.mean() - 1.0) < 4.0 * ratios.std(ddof=1) / np.sqrt(12)
+
+
+def test_what_is_forbidden_at_the_start_is_left() -> None:
+    post = sample_partitions(guarded(60, limit=3.0), seconds=None, sweeps=20, n_chains=3)
+    assert np.isfinite(post.log_potentials).all()
+
+
+def test_what_is_impossible_or_no_number_is_refused() -> None:
+    with pytest.raises(ImpossibleData, match="no possible partition"):
+        sample_partitions(impossible(9), seconds=None, sweeps=20)
+    with pytest.raises(ImpossibleData, match="none of 4 runs found a partition"):
+        anneal_partitions(impossible(9), steps=20, n_runs=4)
+    with pytest.raises(ValueError, match="NaN or inf"):
+        sample_partitions(overflowing(9), seconds=None, sweeps=20)

@@ -5,42 +5,23 @@ import math
 
 import numpy as np
 import pytest
+from partition_cases import Charged, affinities
 
 import palmette as pal
-from palmette.errors import ImpossibleData
-from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
+from palmette.models import CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
 from palmette.sampling.annealed import anneal
 from palmette.sampling.anywhere import any_partition, log_bell_number
+from palmette.sampling.ladder import pilot
 from palmette.sampling.partitions.chain import PartitionChains
 from palmette.sampling.partitions.clusters import find_clusters, occurrences
+from palmette.sampling.partitions.moves import PartitionMoves
 from palmette.sampling.partitions.pairs import gains, pair_distances
 from palmette.sampling.partitions.reference import reference_of
 from palmette.sampling.run import fingerprint
 from palmette.trellis.counting import bell_number
 
 RNG = np.random.default_rng(4)
-
-
-class Limited(ClusterModel):
-    """A user's model: log ψ = 0.4 · (pair sum) − 0.2 |C|; forbidden if Σ x leaves a range, NaN if |C| > θ₂."""
-
-    n_features = 2
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = 0.4 * pairs[0] - 0.2 * size if size <= theta[2] else np.nan
-        out[1] = sums[0]
-
-    @staticmethod
-    def score(theta, cluster):
-        return cluster[0] if theta[0] <= cluster[1] <= theta[1] else -np.inf
-
-
-def limited(n, low=0.0, high=2.01, most=1000.0):
-    w = np.random.default_rng(n).normal(size=(n, n))
-    x = np.linspace(0.1, 1.0, n)[:, None]
-    return Limited(n, theta=[low, high, most], additive=x, pairwise=[w + w.T])
 
 
 def correlation(n, beta=0.7):
@@ -51,19 +32,23 @@ def correlation(n, beta=0.7):
 POINTS = RNG.normal(size=(10, 2)) + 3.0 * (np.arange(10) % 3)[:, None]
 MODEL = DirichletProcess(POINTS, 1.5, pal.likelihoods.NormalGamma(pseudo_count=0.2))
 EXACT = pal.PartitionPosterior(MODEL, progress=False)
-MODELS = {"mixture": MODEL, "pairs": correlation(11), "forbidding": limited(9)}
+MODELS = {"mixture": MODEL, "pairs": correlation(11)}
+
+
+@functools.cache
+def sampled_to_a_hundredth(name):
+    return sample_partitions(MODELS[name], seconds=None, precision=0.01)
 
 
 @pytest.fixture(scope="module")
 def post():
-    return sample_partitions(MODEL, seconds=None, precision=0.01)
+    return sampled_to_a_hundredth("mixture")
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_probability_is_right_within_its_error(name):
-    model = MODELS[name]
-    exact = pal.PartitionPosterior(model, progress=False)
-    sampled = sample_partitions(model, seconds=None, precision=0.01)
+    exact = pal.PartitionPosterior(MODELS[name], progress=False)
+    sampled = sampled_to_a_hundredth(name)
     assert sampled.verdict.agree
     assert sampled.verdict.standard_error <= 0.01
     assert np.isfinite(sampled.log_potentials).all()
@@ -149,12 +134,12 @@ def test_the_number_of_threads_does_not_matter():
 
 def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
     model = correlation(11)
-    whole = sample_partitions(model, seconds=None, sweeps=500, precision=1e-9)
-    parts = sample_partitions(model, seconds=None, sweeps=120, precision=1e-9)
-    parts = parts.resume(seconds=None, sweeps=380, precision=1e-9)
+    whole = sample_partitions(model, seconds=None, sweeps=250, precision=1e-9)
+    parts = sample_partitions(model, seconds=None, sweeps=60, precision=1e-9)
+    parts = parts.resume(seconds=None, sweeps=190, precision=1e-9)
     place = tmp_path / "chains.npz"
-    sample_partitions(model, seconds=None, sweeps=230, precision=1e-9, checkpoint=place)
-    again = sample_partitions(model, seconds=None, sweeps=270, precision=1e-9, checkpoint=place)
+    sample_partitions(model, seconds=None, sweeps=115, precision=1e-9, checkpoint=place)
+    again = sample_partitions(model, seconds=None, sweeps=135, precision=1e-9, checkpoint=place)
     for other in (parts, again):
         assert whole.draws.memberships.tobytes() == other.draws.memberships.tobytes()
         assert whole.log_potentials.tobytes() == other.log_potentials.tobytes()
@@ -177,7 +162,7 @@ def test_any_reference_and_any_start_give_the_same_posterior():
     for reference in (flat, comb(11)):
         starts = [pal.Partition(range(11)), pal.Partition([0] * 11)]
         sampled = sample_partitions(
-            MODELS["pairs"], seconds=None, sweeps=1600, precision=1e-9, reference=reference, starts=starts
+            MODELS["pairs"], seconds=None, sweeps=400, precision=1e-9, reference=reference, starts=starts
         )
         got = sampled.coclustering()
         assert (np.abs(got.values - exact) <= 4.5 * got.standard_errors).all()
@@ -202,7 +187,9 @@ def test_diagnostics_are_those_of_the_verdict(post):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_annealing_is_unbiased_and_its_errors_are_honest(name):
+def test_annealing_is_unbiased_and_its_errors_are_honest(name, monkeypatch):
+    ladder = pilot(PartitionMoves(MODELS[name], reference_of(MODELS[name])), 0)  # takes as long as an annealing
+    monkeypatch.setattr("palmette.sampling.annealed.pilot", lambda *_, **__: ladder)
     exact = pal.PartitionPosterior(MODELS[name], progress=False)
     found = [anneal_partitions(MODELS[name], steps=60, n_runs=16, rng=seed) for seed in range(12)]
     log_z = [run.log_partition for run in found]
@@ -215,7 +202,7 @@ def test_annealing_is_unbiased_and_its_errors_are_honest(name):
 
 
 def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
-    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=400))
+    monkeypatch.setattr("palmette.sampling.sampled.anneal", functools.partial(anneal, steps=150))
     other_model = DirichletProcess(POINTS, 0.3, MODEL.likelihood)
     other = sample_partitions(other_model, seconds=None, sweeps=100)
     for name in ("log_partition", "log_evidence", "entropy"):
@@ -232,12 +219,10 @@ def test_log_z_evidence_entropy_and_divergence(post, monkeypatch):
         anneal_partitions(pal.models.ClusterFunction(4, lambda clusters: np.zeros(len(clusters))))
     with pytest.raises(TypeError, match="reference must be"):
         anneal_partitions(MODEL, reference=[0, 1])
-    with pytest.raises(ImpossibleData, match="none of 4 runs found a partition"):
-        anneal_partitions(limited(9, low=0.5, high=0.6), steps=20, n_runs=4)
 
 
 def test_any_partition_comes_up_alike():
-    rng, tries = np.random.default_rng(3), 6000
+    rng, tries = np.random.default_rng(3), 3000
     drawn = [tuple(any_partition(4, tuple("abcd"), rng).membership.tolist()) for _ in range(tries)]
     _, counts = np.unique(drawn, axis=0, return_counts=True)
     assert len(counts) == 15
@@ -323,11 +308,6 @@ def test_few_leaves(n):
     assert post.consensus().n_leaves == n
 
 
-def test_what_is_forbidden_at_the_start_is_left():
-    post = sample_partitions(limited(60, high=3.0), seconds=None, sweeps=20, n_chains=3)
-    assert np.isfinite(post.log_potentials).all()
-
-
 def test_bad_input_is_refused():
     with pytest.raises(TypeError, match="ClusterModel"):
         sample_partitions(pal.models.ClusterFunction(4, lambda clusters: np.zeros(len(clusters))))
@@ -345,13 +325,6 @@ def test_bad_input_is_refused():
         sample_partitions(MODEL, reference=comb(9))
     with pytest.raises(ValueError, match="labels do not match"):
         sample_partitions(MODEL, starts=[pal.Partition([0, 1])])
-
-
-def test_what_is_impossible_or_no_number_is_refused():
-    with pytest.raises(ImpossibleData, match="no possible partition"):
-        sample_partitions(limited(9, low=0.5, high=0.6), seconds=None, sweeps=20)
-    with pytest.raises(ValueError, match="NaN or inf"):
-        sample_partitions(limited(9, most=2.0), seconds=None, sweeps=20)
 
 
 # The counts, against what a person would write.
@@ -389,6 +362,7 @@ def test_a_reference_is_made_of_what_the_model_sums(monkeypatch):
     assert reference_of(correlation(3), given) == given
     assert reference_of(correlation(3), given).labels == ("0", "1", "2")
     monkeypatch.setattr("palmette.sampling.partitions.reference._MOST", 8)
-    halves = reference_of(limited(12))  # whose one column rises
+    rising = np.linspace(0.0, 1.0, 12)[:, None] + np.zeros(2)
+    halves = reference_of(Charged(12, theta=[1.0, 1.0], additive=rising, pairwise=[affinities(12)]))
     assert halves.is_binary
     assert halves.leaf_order.tolist() == list(range(12))

@@ -12,7 +12,7 @@ from palmette.sampling.ladder import pilot
 
 
 def test_the_last_rung_is_the_posterior():
-    post = sample_hierarchies(MODEL, seconds=None, precision=0.01, n_rungs=4)
+    post = sample_hierarchies(MODEL, seconds=None, precision=0.01, n_rungs=4, starts=[EXACT.map()] * 6)
     z = z_scores(post, EXACT)
     assert post.verdict.agree
     assert np.abs(z).max() < 4.5
@@ -21,17 +21,21 @@ def test_the_last_rung_is_the_posterior():
 
 def test_rungs_find_both_of_two_far_apart_answers():
     model = rows_and_columns(1.0)
-    frozen = sample_hierarchies(model, seconds=None, sweeps=100, rng=1)
-    assert not frozen.verdict.agree
-    post = sample_hierarchies(model, seconds=None, sweeps=200, n_rungs=16, precision=0.03)
-    row, column = (post.cluster_probability(part) for part in (range(4), range(0, 16, 4)))
+    answers = [[range(k, k + 4) for k in range(0, 16, 4)], [range(k, 16, 4) for k in range(4)]]
+    exact = pal.HierarchyPosterior(model)
+    starts = 2 * [exact.condition(require=answer).map() for answer in answers]
+    options = {"seconds": None, "sweeps": 200, "precision": 1e-9, "n_chains": 4, "starts": starts}
+    frozen = sample_hierarchies(model, **options)
+    assert frozen.verdict.r_hat > 2.0
+    post = sample_hierarchies(model, n_rungs=8, **options)
+    row, column = (post.cluster_probability(parts[0]) for parts in answers)
     assert post.verdict.r_hat < 1.1
     assert abs(float(row) - float(column)) < 5 * np.hypot(row.standard_error, column.standard_error)
 
 
 def test_rungs_stop_and_go_on(tmp_path):
     place = tmp_path / "rungs.npz"
-    options = {"seconds": None, "precision": 1e-9, "n_rungs": 3, "n_chains": 2}
+    options = {"seconds": None, "precision": 1e-9, "n_rungs": 3, "n_chains": 2, "starts": [EXACT.map()] * 2}
     whole = sample_hierarchies(MODEL, sweeps=60, threads=1, **options)
     sample_hierarchies(MODEL, sweeps=25, checkpoint=place, **options)
     again = sample_hierarchies(MODEL, sweeps=35, checkpoint=place, **options)

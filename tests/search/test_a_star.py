@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 import pytest
-from cases import Tilted
+from cases import Tilted, as_function
 from random_hierarchies import caterpillar
 
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SumOfSquares, Uniform
@@ -76,20 +76,7 @@ def kinds(*names):
     return [pytest.param(name, marks=[] if name in TELLING else pytest.mark.slow) for name in names]
 
 
-def as_function(model):
-    """A `Tilted` by its formula, over arrays of masks."""
-    x, w, (slope, least) = model.additive[:, 0], model.pairwise[0], model.theta
-
-    def log_psi(left, right):
-        one, two = (masks[:, None] >> np.arange(model.n_leaves) & 1 for masks in (left, right))
-        gap = np.abs(one @ x / one.sum(axis=1) - two @ x / two.sum(axis=1))
-        return np.where(gap < least, -np.inf, -slope * gap + 0.1 * ((one @ w) * two).sum(axis=1))
-
-    return SplitFunction(model.n_leaves, log_psi)
-
-
 def best_log_potential(model):
-    # A user's model is compiled anew in each process; its formula as a function is not.
     return FullHierarchyPasses(as_function(model) if isinstance(model, Tilted) else model).maximum()[-1]
 
 
