@@ -9,7 +9,7 @@ from collections import Counter
 import golden
 import numpy as np
 import pytest
-from cases import BATCH_KINDS, draw_batch
+from cases import BATCH_KINDS, Tilted, draw_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import dasgupta, members, splits_of
@@ -74,25 +74,12 @@ def test_mixed_sizes_match_the_slow_recursion(sizes, seed):
         assert result.map(i) == Hierarchy.from_nested(nested, [str(j) for j in range(len(w))])
 
 
-class Scaled(SplitModel):
-    """A user's model in plain Python over sums alone; θ has the scale."""
+def tilted_log_psi(slope, x, w):
+    def log_psi(left, right):
+        gap = abs(x[list(left)].mean() - x[list(right)].mean())
+        return -slope * gap + 0.1 * w[np.ix_(left, right)].sum()
 
-    n_features = 1
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = sums[0] * sums[1] / size
-
-    @staticmethod
-    def score(theta, parent, left, right):
-        return math.log(1.0 + math.exp(-theta[0] * abs(left[0] - right[0]))) - 0.1 * parent[0]
-
-
-def scaled_log_psi(scale, x):
-    feature = lambda cluster: x[list(cluster), 0].sum() * x[list(cluster), 1].sum() / len(cluster)  # noqa: E731
-    return lambda left, right: (
-        math.log(1 + math.exp(-scale * abs(feature(left) - feature(right)))) - 0.1 * feature(left + right)
-    )
+    return log_psi
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(0, 2**32 - 1), st.booleans())
@@ -100,14 +87,16 @@ def scaled_log_psi(scale, x):
 def test_a_users_model_with_its_own_or_a_shared_theta(sizes, seed, shared):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    x = rng.random((offsets[-1], 2))
-    theta = rng.random((1 if shared else len(sizes), 1)) * 3
-    law = Scaled(1, theta=theta[0], additive=[[0.0, 0.0]])
-    problems = batch.Problems.like(law, offsets, additive=x, theta=None if shared else theta)
+    x, weights = rng.random((offsets[-1], 1)), spread(seed, sizes)
+    theta = rng.random((1 if shared else len(sizes), 1)) * [3.0, 0.0]
+    law = Tilted(1, theta=theta[0], additive=[[0.0]], pairwise=[[[0.0]]])
+    data = {"additive": x, "pairwise": np.concatenate([w.ravel() for w in weights])}
+    problems = batch.Problems.like(law, offsets, **data, theta=None if shared else theta)
     result = batch.infer(problems, threads=1)
     for i in range(len(sizes)):
-        own = x[offsets[i] : offsets[i + 1]]
-        log_z, log_m, nested = slow_answers(sizes[i], scaled_log_psi(theta[0 if shared else i, 0], own))
+        own = x[offsets[i] : offsets[i + 1], 0]
+        log_psi = tilted_log_psi(theta[0 if shared else i, 0], own, weights[i])
+        log_z, log_m, nested = slow_answers(sizes[i], log_psi)
         assert result.log_partition[i] == pytest.approx(log_z, abs=1e-11)
         assert result.map_log_potential[i] == pytest.approx(log_m, abs=1e-11)
         assert result.map(i) == Hierarchy.from_nested(nested, [str(j) for j in range(sizes[i])])
@@ -216,11 +205,25 @@ def test_results_cannot_be_written_to():
         result.log_partition[0] = 1.0
 
 
+class Plain(SplitModel):
+    """Two columns, no pairs and one parameter; nothing of it is ever compiled."""
+
+    n_features = 1
+
+    @staticmethod
+    def features(theta, n, size, sums, pairs, out):
+        out[0] = sums[0]
+
+    @staticmethod
+    def score(theta, parent, left, right):
+        return theta[0] * parent[0]
+
+
 def test_models_that_do_not_share_functions_are_refused():
     with pytest.raises(ValueError, match=r"problem 1 is Uniform.* but problem 0 is Dasgupta.*one batch for each kind"):
         batch.infer([Dasgupta(np.zeros((2, 2))), Uniform(2)])
     with pytest.raises(ValueError, match=r"additive of problem 1 has shape \(2, 3\).* \(2, 2\); they must match"):
-        batch.infer([Scaled(2, theta=[1], additive=np.zeros((2, d))) for d in (2, 3)])
+        batch.infer([Plain(2, theta=[1], additive=np.zeros((2, d))) for d in (2, 3)])
     with pytest.raises(TypeError, match="problem 0 is a SplitFunction; a batch takes models with compiled features"):
         batch.infer([SplitFunction(2, lambda left, right: np.zeros(len(left)))])
     with pytest.raises(ValueError, match="no models were given"):
@@ -247,7 +250,7 @@ def test_models_that_do_not_share_functions_are_refused():
 )
 def test_ragged_arrays_that_do_not_fit_are_refused(offsets, arrays, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        batch.Problems.like(Scaled(1, theta=[1.0], additive=[[0, 0]]), offsets, **arrays)
+        batch.Problems.like(Plain(1, theta=[1.0], additive=[[0, 0]]), offsets, **arrays)
 
 
 def test_bad_numbers_of_threads_are_refused():
@@ -260,14 +263,14 @@ def test_bad_numbers_of_threads_are_refused():
 
 def test_draws_follow_the_posterior():
     models = [Dasgupta(w, beta=2.0) for w in spread(3, [4, 5, 5])]
-    result = batch.infer(models, n_draws=4000, seed=5)
+    result = batch.infer(models, n_draws=2000, seed=5)
     for i, model in enumerate(models):
         posterior = HierarchyPosterior(model)
         draws = result.draws(i)
         counts = Counter(draws)
         for hierarchy, count in counts.items():
             p = math.exp(posterior.log_prob(hierarchy))
-            assert abs(count - 4000 * p) < 5.0 * math.sqrt(4000 * p) + 3.0
+            assert abs(count - 2000 * p) < 5.0 * math.sqrt(2000 * p) + 3.0
         np.testing.assert_allclose(result.drawn_log_probs[i, :50], [posterior.log_prob(h) for h in draws[:50]])
 
 

@@ -165,5 +165,11 @@ def test_an_outlook_of_ones_own_steers_the_beam():
     w = np.abs(weights(12, seed=4))
     own = Own(12, theta=[1.0], pairwise=[w])
     assert pal.search.beam(own, 4).hierarchy == pal.search.beam(Dasgupta(w), 4).hierarchy
-    without = type("Without", (Own,), {"beam_outlook": None})(12, theta=[1.0], pairwise=[w])
+
+    def cost(left, right):
+        one, two = (masks[:, None] >> np.arange(12) & 1 for masks in (left, right))
+        return -(one.sum(axis=1) + two.sum(axis=1)) * ((one @ w) * two).sum(axis=1)
+
+    without = SplitFunction(12, cost)
+    assert without.log_potential(hierarchy(12, 0)) == pytest.approx(Dasgupta(w).log_potential(hierarchy(12, 0)))
     assert pal.search.beam(without, 4).hierarchy != pal.search.beam(own, 4).hierarchy
