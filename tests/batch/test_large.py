@@ -26,7 +26,7 @@ def exact(models):
 
 @pytest.fixture(scope="module")
 def mixed(models):
-    return batch.infer(models, n_draws=3, seed=9, exact_leaves=4, sweeps=150)
+    return batch.infer(models, n_draws=3, seed=9, exact_leaves=4, sweeps=80)
 
 
 def test_problems_beyond_the_kernel_have_the_same_answers(models, exact, monkeypatch):
@@ -95,7 +95,7 @@ def same(one, two, which=slice(None)):
 
 
 def test_neither_threads_nor_company_change_anything(models, mixed):
-    options = {"n_draws": 3, "seed": 9, "exact_leaves": 4, "sweeps": 150}
+    options = {"n_draws": 3, "seed": 9, "exact_leaves": 4, "sweeps": 80}
     some = np.array([6, 7])
     same(mixed, batch.infer([models[i] for i in some], **options, streams=some, threads=1), some)
     some = np.array([5, 2, 3])

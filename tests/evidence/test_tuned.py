@@ -75,7 +75,7 @@ def test_a_posterior_without_parameters_is_averaged_tuned_or_neither():
 
 
 def test_the_same_seed_gives_the_same_parameters():
-    model = Contrasts(GROUPS)
+    model = Contrasts(GROUPS[::2])
     first, second = (evidence.tuned(model, most=2, rng=3) for _ in range(2))
     assert (first.a, first.b) == (second.a, second.b)
 
@@ -88,7 +88,7 @@ def test_few_and_equal_points_have_parameters_as_well(points):
 
 
 def test_units_do_not_matter():
-    one, other = (evidence.tuned(Contrasts(GROUPS * unit), most=3) for unit in (1.0, 1e3))
+    one, other = (evidence.tuned(Contrasts(GROUPS[::2] * unit), most=3) for unit in (1.0, 1e3))
     assert other.a == pytest.approx(one.a, rel=1e-4)
     assert other.b == pytest.approx(one.b * 1e6, rel=1e-4)
 

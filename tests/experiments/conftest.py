@@ -1,4 +1,4 @@
-"""What the tests of scripts share: the scripts as modules, their settings made small, and no figure left behind.
+"""What the tests of scripts share: the scripts as modules, their settings made small, and figures coarse and closed.
 
 A test file says which folder it is about: `FOLDER`, the names of its scripts as `MODULES`, and what is changed in its
 settings as `SMALL`.
@@ -11,10 +11,14 @@ import sys
 import tomllib
 
 import pytest
+from matplotlib.figure import Figure
 
 
 @pytest.fixture(autouse=True)
-def _close_figures():
+def _coarse_figures(monkeypatch):
+    """Pictures of few pixels, which nobody looks at, and all of them closed."""
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *place, **options: save(self, *place, **options | {"dpi": 40}))
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

@@ -206,17 +206,17 @@ def test_best_hierarchies_are_counted(load, tmp_path):
 
 
 def test_sparse_trellises_of_jets(load, tmp_path, capsys):
-    options = ["--leaves", 6, "--test", 12, "--train", 60, "--table1", 10]
+    options = ["--leaves", 6, "--test", 6, "--train", 30, "--table1", 5]
     text, files = call(load("sparse_jets"), tmp_path / "out", capsys, *options)
     pictures = {"figures_7_and_11.png", "log_partition.png", "figure12.png", "figure13.png"}
     assert files == pictures | {"sparse_jets.txt", "times.txt"}
-    assert "the exact MAP is found on 12 of 12" in text
+    assert "the exact MAP is found on 6 of 6" in text
     assert "a trellis of beam search hierarchies, leaves by |p|, sparsity" in text
 
 
 def test_the_same_seed_gives_the_same_text(load, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(load("sparse_jets_figures"), "draw_all", lambda *given: None)
-    options = ["--leaves", 5, "--test", 3, "--train", 15, "--preset", "w", "--table1", 3]
+    options = ["--leaves", 5, "--test", 2, "--train", 8, "--preset", "w", "--table1", 2]
     first, _ = call(load("sparse_jets"), tmp_path / "one", capsys, *options)
     assert call(load("sparse_jets"), tmp_path / "two", capsys, *options)[0] == first
     assert call(load("sparse_jets"), tmp_path / "three", capsys, *options, "--seed", 1)[0] != first
@@ -257,10 +257,10 @@ def test_no_jet_is_both_tested_and_trained_on(load):
 
 def test_no_trellis_beats_the_full_one_and_more_hierarchies_never_hurt(load):
     runs = load("sparse_jets_runs")
-    jets = runs.simulate(6, 40, leaves=6, seed=4)
+    jets = runs.simulate(6, 20, leaves=6, seed=4)
     exact = runs.reference(jets)
     assert all((values <= 1e-9).all() for values in exact.others.values())
-    points = runs.curves(jets, exact, [5, 40]).points
+    points = runs.curves(jets, exact, [5, 20]).points
     for few, many in zip(points[::2], points[1::2], strict=True):
         assert (many.best <= 1e-9).all()
         assert (many.log_partition <= 1e-9).all()
@@ -306,7 +306,7 @@ def test_claims_can_fail(load):
 
 def test_the_likeliest_histories_of_many_jets(load, tmp_path, capsys):
     pytest.importorskip("pyarrow")
-    text, files = call(load("table1"), tmp_path / "out", capsys, "--jets", 300)
+    text, files = call(load("table1"), tmp_path / "out", capsys, "--jets", 200)
     assert files == {"figure5.png", "table1.txt"}
     rows = [line.split() for line in text.splitlines() if line.startswith(("  MAP -", "  beam -"))]
     means, literal = ({" ".join(row[:3]): float(row[3]) for row in half} for half in (rows[:3], rows[3:]))

@@ -60,7 +60,7 @@ def best_line(text):
 @pytest.mark.parametrize("how", ["here", pytest.param("as a command", marks=pytest.mark.slow)])
 def test_the_script_runs_on_the_shipped_data(how, run, tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["--perturbations", "100", "--out", str(out)]
+    arguments = ["--perturbations", "40", "--out", str(out)]
     if how == "here":
         run.main(arguments)
         printed = capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_the_script_runs_on_the_shipped_data(how, run, tmp_path, capsys):
 def test_a_table_with_classes_odd_names_and_a_missing_value(run, tmp_path, capsys):
     table = write_table(tmp_path / "table.csv.gz")
     plt.close("all")
-    arguments = ["--data", str(table), "--samples", "9", "--perturbations", "20", "--out", str(tmp_path / "one")]
+    arguments = ["--data", str(table), "--samples", "9", "--perturbations", "10", "--out", str(tmp_path / "one")]
     run.main(arguments)
     printed = capsys.readouterr().out
     assert printed == (tmp_path / "one" / "results.txt").read_text(encoding="utf-8")

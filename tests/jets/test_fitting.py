@@ -26,14 +26,13 @@ def fit(simulated):
 
 def slow_log_likelihood(jets, rate, root_rate, t_cut, leaves):
     """By one posterior for each jet."""
-    total = 0.0
+    law = {"rate": rate, "root_rate": root_rate, "t_cut": t_cut}
+    wholes = np.array([jet.momenta.sum(axis=0) for jet in jets])
+    odds = size_probabilities(wholes[:, 0] ** 2 - (wholes[:, 1:] ** 2).sum(axis=1), leaves[1], **law)
+    total = -np.log(odds[:, leaves[0] - 1 :].sum(axis=1)).sum()
     for jet in jets:
-        law = {"rate": rate, "root_rate": root_rate, "t_cut": t_cut}
         model = pal.models.Ginkgo(jet.momenta, **law, likelihood="density")
-        whole = jet.momenta.sum(axis=0)
-        mass_squared = np.array([whole[0] ** 2 - (whole[1:] ** 2).sum()])
-        odds = size_probabilities(mass_squared, leaves[1], **law)[0]
-        total += pal.HierarchyPosterior(model).log_partition - math.log(odds[leaves[0] - 1 :].sum())
+        total += pal.HierarchyPosterior(model).log_partition
     return total
 
 

@@ -29,10 +29,9 @@ def test_log_z_over_all_hierarchies_is_right_within_its_error(post, min_share):
     assert abs(found.value - EXACT.log_partition) < 4 * found.standard_error
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_of_twelve_leaves_too(seed):
-    model = pal.models.Dasgupta(pal.similarity.of_points(np.random.default_rng(seed).random((12, 2))), beta=1.0)
-    sampled, exact = sample_hierarchies(model, seconds=None, sweeps=800), pal.HierarchyPosterior(model)
+def test_of_twelve_leaves_too():
+    model = pal.models.Dasgupta(pal.similarity.of_points(np.random.default_rng(0).random((12, 2))), beta=1.0)
+    sampled, exact = sample_hierarchies(model, seconds=None, sweeps=400), pal.HierarchyPosterior(model)
     found = sampled.log_partition_by(grown(exact, 1e-4))
     assert abs(found.value - exact.log_partition) < 4 * found.standard_error < 1.0
 

@@ -42,7 +42,7 @@ def given(oracle, kept):
 @pytest.mark.parametrize("most", [3, 4])
 def test_a_tiling_says_nothing_about_what_is_free(most):
     every: dict = {}
-    for tree in PROBLEMS["dasgupta"][1].clusters:
+    for tree in PROBLEMS["dasgupta"][1].clusters[::3]:
         law = tilings(tree, N, most)
         assert sum(law.values()) == pytest.approx(1.0)
         for kept, q in law.items():
@@ -78,7 +78,7 @@ def test_bins_and_threads_do_not_matter():
 
 def test_smoothed_probabilities_are_nearer_to_the_truth():
     counted, smoothed, z = [], [], []
-    for seed in range(6):
+    for seed in range(4):
         post = sample_hierarchies(MODEL, seconds=None, sweeps=100, precision=1e-9, rng=seed)
         for row in post.cluster_probabilities(0.02):
             p = EXACT.cluster_probability(row.members)

@@ -61,7 +61,7 @@ def test_a_model_that_knows_only_its_trellis_misses_nothing(nothing_is_exact):
 def test_the_estimate_agrees_with_the_exact_share(n, min_share, nothing_is_exact):
     posterior = sparse_posterior(points(n, seed=n), min_share)
     exact = missed_by(posterior)
-    found = pal.search.uncovered(posterior, sweeps=800)
+    found = pal.search.uncovered(posterior, sweeps=400)
     assert found.kind == "estimate"
     assert 0.0 < found.standard_error < 0.05
     assert abs(found.value - exact) < 4.0 * found.standard_error
@@ -80,7 +80,7 @@ def test_where_no_draw_is_outside_the_share_is_zero_with_an_error(nothing_is_exa
     model = points(8)
     everything = list(map(pal.clusters.cluster_members, range(1, 2**8)))
     complete = pal.SparseTrellis.from_clusters(everything, model.labels)
-    found = pal.search.uncovered(pal.HierarchyPosterior(model, trellis=complete), sweeps=400)
+    found = pal.search.uncovered(pal.HierarchyPosterior(model, trellis=complete), sweeps=200)
     assert (found.value, found.kind) == (0.0, "estimate")
     assert 0.0 < found.standard_error < 0.02
 
@@ -89,7 +89,7 @@ def test_a_trellis_of_hopeless_hierarchies_misses_everything_with_an_error(nothi
     model = points(8)
     worst = pal.Hierarchy.from_merges(random_merges(8, np.random.default_rng(3)))
     posterior = pal.HierarchyPosterior(model, trellis=pal.SparseTrellis.from_hierarchies([worst]))
-    found = pal.search.uncovered(posterior, sweeps=400)
+    found = pal.search.uncovered(posterior, sweeps=200)
     assert found.value == 1.0
     assert 0.0 < found.standard_error < 0.02
 

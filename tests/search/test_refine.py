@@ -443,8 +443,8 @@ def test_the_time_limit_is_kept(model):
     start = caterpillar(model.n_leaves)
     refine(model, start, seconds=0.0)  # compiles
     begin = time.monotonic()
-    found = refine(model, start, seconds=0.5, rng=0)
-    assert time.monotonic() - begin < 1.5
+    found = refine(model, start, seconds=0.2, rng=0)
+    assert time.monotonic() - begin < 1.2
     assert found.log_potential > model.log_potential(start)
 
 

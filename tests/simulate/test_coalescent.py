@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -38,24 +39,29 @@ def fits(counts: dict[Any, int], expected: dict[Any, float]) -> bool:
     return bool(stats.chisquare(observed, [total * p for p in expected.values()]).pvalue > UNLIKELY)
 
 
+@functools.cache
+def of_six_leaves() -> list[Any]:
+    return coalescent(6, rng=1, size=3000)
+
+
 def test_waiting_times_are_exponential_with_one_rate_per_pair() -> None:
     n = 6
-    ages = np.array([times(draw.hierarchy) for draw in coalescent(n, rng=1, size=3000)])
+    ages = np.array([times(draw.hierarchy) for draw in of_six_leaves()])
     durations = np.diff(ages, axis=1, prepend=0.0)
     for k, m in enumerate(range(n, 1, -1)):
         assert stats.kstest(durations[:, k] * math.comb(m, 2), "expon").pvalue > UNLIKELY
     correlation = np.corrcoef(durations.T) - np.eye(n - 1)
-    assert np.abs(correlation).max() < 4 / math.sqrt(3000)
+    assert np.abs(correlation).max() < 4 / math.sqrt(len(ages))
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (2, 5)])
 def test_any_pair_meets_at_rate_one(pair: tuple[int, int]) -> None:
-    ages = [draw.hierarchy.heights[draw.hierarchy.lca(*pair)] for draw in coalescent(6, rng=2, size=3000)]
+    ages = [draw.hierarchy.heights[draw.hierarchy.lca(*pair)] for draw in of_six_leaves()]
     assert stats.kstest(ages, "expon").pvalue > UNLIKELY
 
 
 def test_all_ranked_histories_of_four_leaves_are_equally_likely() -> None:
-    draws = coalescent(4, rng=3, size=3600)
+    draws = coalescent(4, rng=3, size=1800)
     clusters = [[frozenset(c) for c in draw.hierarchy.clusters()] for draw in draws]
     histories = Counter(tuple(c[4:]) for c in clusters)
     assert len(histories) == 18
@@ -68,14 +74,14 @@ def test_all_ranked_histories_of_four_leaves_are_equally_likely() -> None:
 
 def test_restricting_to_some_leaves_gives_the_coalescent_of_those() -> None:
     leaves = [1, 3, 6]
-    large = [draw.hierarchy.restricted(leaves) for draw in coalescent(8, rng=4, size=1500)]
+    large = [draw.hierarchy.restricted(leaves) for draw in coalescent(8, rng=4, size=1000)]
     ages = np.array([times(h) for h in large])
     assert stats.kstest(ages[:, 0] * 3.0, "expon").pvalue > UNLIKELY
     assert stats.kstest(ages[:, 1] - ages[:, 0], "expon").pvalue > UNLIKELY
-    assert abs(stats.spearmanr(ages[:, 0], ages[:, 1] - ages[:, 0]).statistic) < 4 / math.sqrt(1500)
+    assert abs(stats.spearmanr(ages[:, 0], ages[:, 1] - ages[:, 0]).statistic) < 4 / math.sqrt(1000)
     first = Counter(frozenset(h.clusters()[3]) for h in large)
     assert fits(first, {frozenset(pair): 1 / 3 for pair in itertools.combinations(range(3), 2)})
-    small = np.array([times(draw.hierarchy) for draw in coalescent(3, rng=5, size=1500)])
+    small = np.array([times(draw.hierarchy) for draw in coalescent(3, rng=5, size=1000)])
     assert stats.ks_2samp(ages[:, 1], small[:, 1]).pvalue > UNLIKELY
 
 
@@ -133,8 +139,8 @@ def test_increments_between_columns_vary_like_the_rate(rate: Any) -> None:
 
 
 def test_the_sample_covariance_is_unbiased_for_the_rate() -> None:
-    squares = [np.var(draw.x, axis=0, ddof=1) for draw in coalescent(5, Brownian([0.5, 4.0]), rng=11, size=4000)]
-    error = np.std(squares, axis=0) / math.sqrt(4000)
+    squares = [np.var(draw.x, axis=0, ddof=1) for draw in coalescent(5, Brownian([0.5, 4.0]), rng=11, size=2000)]
+    error = np.std(squares, axis=0) / math.sqrt(2000)
     assert (np.abs(np.mean(squares, axis=0) - [0.5, 4.0]) < 4 * error).all()
 
 
@@ -142,7 +148,7 @@ EQUILIBRIA = [[0.2, 0.8], [0.5, 0.3, 0.2], [1.0], [0.0, 0.25, 0.75]]
 
 
 def test_states_are_in_equilibrium_everywhere() -> None:
-    draws = coalescent(4, IndependentSites([0.3, 1.0, 1.0, 5.0], EQUILIBRIA), rng=12, size=4000)
+    draws = coalescent(4, IndependentSites([0.3, 1.0, 1.0, 5.0], EQUILIBRIA), rng=12, size=2000)
     for get in (lambda draw: draw.x[2], lambda draw: draw.inner[0], lambda draw: draw.inner[-1]):
         states = np.array([get(draw) for draw in draws])
         for d, q in enumerate(EQUILIBRIA):
@@ -164,7 +170,7 @@ def test_leaves_agree_as_often_as_the_time_between_them_says() -> None:
 def test_counts_of_a_state_have_the_law_of_an_urn() -> None:
     # Over all hierarchies one site is Dirichlet-multinomial with α = 2λ, whatever n is.
     rate, q = 0.6, np.array([0.3, 0.7])
-    ones = Counter(int(draw.x.sum()) for draw in coalescent(5, IndependentSites(rate, [q]), rng=14, size=4000))
+    ones = Counter(int(draw.x.sum()) for draw in coalescent(5, IndependentSites(rate, [q]), rng=14, size=2000))
     law = stats.betabinom(5, 2 * rate * q[1], 2 * rate * q[0])
     assert fits(ones, {k: float(law.pmf(k)) for k in range(6)})
 
@@ -194,8 +200,8 @@ def test_one_leaf_is_the_root_and_labels_are_kept() -> None:
     assert coalescent(3, Brownian(), rng=1).x.shape == (3, 1)
 
 
-def test_a_hundred_thousand_leaves_are_no_trouble() -> None:
-    draw = coalescent(100_000, Brownian(), rng=1)
+def test_many_leaves_are_no_trouble() -> None:
+    draw = coalescent(30_000, Brownian(), rng=1)
     assert 1.0 < draw.hierarchy.heights[-1] < 20.0
 
 

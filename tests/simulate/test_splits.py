@@ -39,7 +39,7 @@ KINDS = {
 
 @pytest.mark.parametrize("prior", ["uniform", "yule", BetaSplitting(5.0)])
 def test_hierarchies_are_drawn_from_their_prior(prior):
-    rng, size = np.random.default_rng(1), 1200
+    rng, size = np.random.default_rng(1), 600
     seen = Counter(simulate.random_hierarchy(4, prior, rng=rng) for _ in range(size))
     law = BetaSplitting(-1.5) if prior == "uniform" else prior
     model = with_prior(models.Uniform(4), BetaSplitting(0.0) if law == "yule" else law)
@@ -111,12 +111,12 @@ def rank_levels(simulator, model, n, size, n_draws=19):
 
 @pytest.mark.parametrize("kind", ["contrasts", "graphs"])
 def test_the_truth_is_like_a_draw(kind):
-    assert min(rank_levels(*KINDS[kind], 6, 300)) > 0.005
+    assert min(rank_levels(*KINDS[kind], 6, 200)) > 0.005
 
 
 def test_the_truth_of_another_model_is_not():
     simulator, _ = KINDS["contrasts"]
-    assert min(rank_levels(simulator, lambda x: Contrasts(x, A, B / 100), 6, 300)) < 1e-4
+    assert min(rank_levels(simulator, lambda x: Contrasts(x, A, B / 100), 6, 200)) < 1e-4
 
 
 @pytest.mark.slow
