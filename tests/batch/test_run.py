@@ -195,7 +195,7 @@ def test_a_worker_that_dies_in_a_given_pool_changes_nothing(tmp_path, marker):
     import multiprocessing
 
     with (
-        ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool,
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
         pytest.warns(RuntimeWarning, match="the pool of workers broke"),
     ):
         assert_whole(batch.run(die_once, CHUNKS, tmp_path / "run", engine=pool))
@@ -261,11 +261,13 @@ def test_a_killed_process_leaves_whole_parts(tmp_path):
     assert 0 < len(rest.asked) <= 6
 
 
-def test_progress_counts_rows_and_says_how_fast(tmp_path, capsys):
+def test_progress_counts_rows_and_says_how_fast(tmp_path, capsys, monkeypatch):
     def slow(chunk):
-        time.sleep(0.25)
+        time.sleep(0.02)
         return square(chunk)
 
+    monkeypatch.setattr("palmette.progress._PATIENCE", 0.05)
+    monkeypatch.setattr("palmette.progress._INTERVAL", 0.01)
     batch.run(slow, CHUNKS[:6], tmp_path / "run", total=60, unit="numbers", progress=True)
     err = capsys.readouterr().err
     assert "numbers, " in err

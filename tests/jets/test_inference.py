@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+import pickle
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -49,6 +51,16 @@ def test_every_row_is_what_the_single_posterior_says(simulated, table):
             assert posterior.log_prob(hierarchy(draw)) == pytest.approx(log_prob, abs=1e-9)
 
 
+class Pickling(Executor):
+    """What another process would be given and give back; that takes seconds to start."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        fn, args, kwargs = pickle.loads(pickle.dumps((fn, args, kwargs)))
+        future = Future()
+        future.set_result(pickle.loads(pickle.dumps(fn(*args, **kwargs))))
+        return future
+
+
 def test_chunks_and_engines_change_nothing(simulated, table, tmp_path):
     options = {**LAW, "searches": ["greedy", "beam"], "n_draws": 3, "seed": 5}
     small = pal.jets.infer(simulated, tmp_path / "small", **options, chunk_seconds=1e-3)
@@ -56,7 +68,7 @@ def test_chunks_and_engines_change_nothing(simulated, table, tmp_path):
     assert small.table().equals(table)
     pieces = (simulated[k : k + 7] for k in range(0, 60, 7))
     assert pal.jets.infer(pieces, **options).equals(table)
-    pool = pal.jets.infer(simulated, tmp_path / "pool", **options, chunk_seconds=1e-2, engine=1)
+    pool = pal.jets.infer(simulated, tmp_path / "pool", **options, chunk_seconds=1e-2, engine=Pickling())
     assert pool.table().equals(table)
 
 
@@ -194,8 +206,10 @@ SAMPLED = {**LAW, "searches": ["greedy"], "n_draws": 2, "seed": 5, "exact_leaves
 @pytest.fixture(scope="module")
 def crowded():
     small = pal.simulate.ginkgo(6, max_leaves=7, rng=2)
-    large = pal.simulate.ginkgo(2, preset="w", rate=1.5, root_rate=1.5, min_leaves=19, max_leaves=22, rng=0)
-    return pal.jets.Jets.concatenate([small[:3], large[:1], small[3:], large[1:]])
+    law = {"preset": "w", "rate": 1.5, "root_rate": 1.5}
+    middle = pal.simulate.ginkgo(1, **law, min_leaves=8, max_leaves=10, rng=0)
+    large = pal.simulate.ginkgo(1, **law, min_leaves=21, max_leaves=22, rng=0)
+    return pal.jets.Jets.concatenate([small[:3], middle, small[3:], large])
 
 
 @pytest.fixture(scope="module")
