@@ -15,7 +15,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from palmette.hierarchy import Hierarchy
-from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SumOfSquares
+from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SplitModel, SumOfSquares
 from palmette.models.base import Model
 from palmette.search import Found, greedy
 
@@ -86,12 +86,26 @@ def test_sums_of_squares_merges_by_smallest_increment(n, seed):
     assert greedy(SumOfSquares(x)).hierarchy == slow_greedy(n, minus_increment(x))
 
 
-@given(sizes, seeds)
-def test_a_new_cluster_becomes_partner_exactly_where_it_comes_first(n, seed):
-    """By sums across: a merge may make a better partner than any before, a worse one, and often one that is as good."""
-    w = whole_weights(seed, n, low=-3)
-    model = Tilted(n, theta=[0.0, 0.0], additive=np.zeros((n, 1)), pairwise=[w])
-    assert greedy(model).hierarchy == slow_greedy(n, lambda left, right: pair_sum(w, left, right))
+class Scrambled(SplitModel):
+    """Four values, scrambled by the mask of the union: a merge may make a better partner than any before."""
+
+    n_features = 1
+
+    @staticmethod
+    def features(theta, n, size, sums, pairs, out):
+        out[0] = sums[0]
+
+    @staticmethod
+    def score(theta, parent, left, right):
+        return (parent[0] * theta[0]) // 64.0 % 4.0
+
+
+@given(sizes, st.integers(1, 2**20))
+def test_a_new_cluster_becomes_partner_exactly_where_it_comes_first(n, multiplier):
+    masks = 2.0 ** np.arange(n)
+    model = Scrambled(n, theta=[multiplier], additive=masks[:, None])
+    value = lambda left, right: masks[list(left + right)].sum() * multiplier // 64.0 % 4.0  # noqa: E731
+    assert greedy(model).hierarchy == slow_greedy(n, value)
 
 
 @given(st.integers(1, 12), seeds, st.sampled_from([0.0, 0.2, 10.0]))
