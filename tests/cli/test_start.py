@@ -10,6 +10,7 @@ import pytest
 import palmette as pal
 
 HEAVY = ("numpy", "scipy", "numba", "matplotlib", "pyarrow")
+OPTIONAL = ("matplotlib", "awkward", "vector", "fastjet", "pyarrow")
 
 
 def imported_by(statements):
@@ -58,7 +59,9 @@ def test_other_modules_are_attributes_too_and_unknown_names_are_errors():
         exec("from palmette import nothing")
 
 
-def test_names_work_in_whatever_order_they_are_asked_for():
-    names = list(reversed(pal.__all__))
-    statements = "\n".join(f"from palmette import {name}" for name in names)
-    assert "numpy" in imported_by(statements)
+def test_names_work_in_whatever_order_they_are_asked_for_and_leave_optional_packages_alone():
+    assert {"jets", "plot"} <= {*pal.__all__}
+    statements = "\n".join(f"from palmette import {name}" for name in reversed(pal.__all__))
+    modules = imported_by(statements)
+    assert "numpy" in modules
+    assert modules.isdisjoint(OPTIONAL)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -61,12 +59,6 @@ def every_picture(model, post):
         plot.approximate_against_exact(draws, post).figure,
         plot.n_clusters(post).figure,
     ]
-
-
-def test_importing_the_package_leaves_optional_packages_alone():
-    names = ("matplotlib", "awkward", "vector", "fastjet", "pyarrow")
-    code = f"import palmette.jets, palmette.plot, sys; sys.exit(any(n.split('.')[0] in {names} for n in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
@@ -319,7 +311,7 @@ def test_long_names_lose_their_middle_and_stay_apart():
     assert shown_names(["short", "two\nlines"]) == ["short", "two lines"]
     assert len(shown_names([long])[0]) == 28
     assert len(set(shown_names([f"{long}{i}{long}" for i in range(5)]))) == 5
-    model, post = random_problem(6, [f"{i}{long}" for i in range(6)])
+    model, post = random_problem(3, [f"{i}{long}" for i in range(3)])
     for figure in every_picture(model, post):
         assert png(figure)
         assert max(figure.get_size_inches()) < 20
@@ -331,12 +323,14 @@ def test_few_leaves_are_ordinary(n):
         assert png(figure)
 
 
-def test_the_same_picture_twice_is_the_same_bytes():
-    model, post = random_problem(len(ODD), ODD)  # mathematics that is none would raise
+def test_the_same_picture_twice_is_the_same_bytes_and_nothing_is_shown(monkeypatch, tmp_path):
+    monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
+    model, post = chain(["$x_$", r"\frac", "$", "_"])  # mathematics that is none would raise
     for one, two in zip(every_picture(model, post), every_picture(model, post), strict=True):
         first = png(one)
         assert first == png(one)
         assert first == png(two)
+        two.savefig(tmp_path / "picture.svg")
 
 
 def test_given_axes_are_drawn_on_also_those_of_a_part_of_a_figure():
@@ -381,9 +375,3 @@ def test_chains_stand_in_for_a_posterior_and_have_errors():
     order = [post.labels.index(label.get_text()) for label in ax.get_yticklabels()]
     np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), 1.0), together[np.ix_(order, order)])
     assert not plot.n_clusters(post).collections
-
-
-def test_no_picture_is_shown_or_changes_settings(monkeypatch, tmp_path):
-    monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
-    for number, figure in enumerate(every_picture(*chain())):
-        figure.savefig(Path(tmp_path) / f"{number}.svg")

@@ -212,7 +212,7 @@ def test_names_and_words_stay_apart_and_inside(disagreeing):
     assert ax.get_window_extent().width > 0.7 * frame.width
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3])
 def test_few_leaves_have_few_clusters(n):
     post = sample_hierarchies(pal.models.SumOfSquares(np.arange(float(n))[:, None]), seconds=None, sweeps=40)
     assert len(post.cluster_diagnostics()) == (3 if n == 3 else 0)

@@ -315,12 +315,12 @@ def test_partitions_have_coclustering_beside_its_average_linkage(flat):
     best = max(line[:, 0].max() for line in lines(ax.child_axes[0]))
     assert 0.9 < best < 1.0
     draws = flat.sample(50, rng=0)
-    assert plot.heatmap_with_dendrogram(draws).axes[0].images[0].get_array().max() <= 1.0
+    assert plot.heatmap_with_dendrogram(draws, annotate=False).axes[0].images[0].get_array().max() <= 1.0
 
 
 def test_another_hierarchy_can_stand_beside_the_matrix(post):
     consensus = post.consensus()
-    figure = plot.heatmap_with_dendrogram(post.sample(30, rng=0), hierarchy=consensus)
+    figure = plot.heatmap_with_dendrogram(post.sample(30, rng=0), hierarchy=consensus, annotate=False)
     assert len(lines(figure.axes[0].child_axes[0])) == consensus.n_nodes - 1
 
 
@@ -404,17 +404,20 @@ def test_few_leaves_are_ordinary(n):
 
 
 def test_long_names_do_not_make_long_pictures():
-    for figure in every_picture(small([f"{i}{'x' * 200}{i}" for i in range(5)])):
+    for figure in every_picture(small([f"{i}{'x' * 200}{i}" for i in range(3)])):
         assert png(figure)
         assert max(figure.get_size_inches()) < 12
 
 
-def test_the_same_picture_twice_is_the_same_bytes():
-    post = small([f"leaf {i}" for i in range(6)])
-    for one, two in zip(every_picture(post, list("aabbcc")), every_picture(post, list("aabbcc")), strict=True):
+def test_the_same_picture_twice_is_the_same_bytes_and_nothing_is_shown(monkeypatch, tmp_path):
+    monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
+    labels = ["$x_$", r"\frac", "$", "_", "é ~"]  # mathematics that is none would raise
+    post, classes = small(labels), labels[:2] * 2 + labels[:1]
+    for one, two in zip(every_picture(post, classes), every_picture(post, classes), strict=True):
         first = png(one)
         assert first == png(one)
         assert first == png(two)
+        two.savefig(tmp_path / "picture.svg")
 
 
 def test_given_axes_are_drawn_on(post):
@@ -423,12 +426,6 @@ def test_given_axes_are_drawn_on(post):
     assert plot.dendrogram(post, ax=axes[0], classes=NUMERALS.classes) is axes[0]
     assert plot.cloud(post, ax=axes[1], classes=NUMERALS.classes, size=10) is axes[1]
     assert len(plt.get_fignums()) == 1
-
-
-def test_vector_graphics_can_be_written_and_nothing_is_shown(monkeypatch, tmp_path):
-    monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("a picture was shown"))
-    for number, figure in enumerate(every_picture(small(ODD), ODD)):  # mathematics that is none would raise
-        figure.savefig(tmp_path / f"{number}.svg")
 
 
 def test_beyond_sixty_clusters_a_note_and_a_legend_stand_for_the_numbers():
@@ -463,7 +460,7 @@ def test_a_table_of_the_leaves_stands_beside_the_hierarchy(post):
     assert ax.child_axes[0].get_ylim() == ax.get_ylim()
     low, high = ax.images[0].get_clim()
     assert low == -high
-    as_given = plot.heatmap_with_dendrogram(post.map(), table, sort_columns=False).axes[0]
+    as_given = plot.heatmap_with_dendrogram(post.map(), table, sort_columns=False, annotate=False).axes[0]
     assert names(as_given, "x") == list("abcde")
 
 
@@ -472,7 +469,8 @@ def test_a_table_of_many_columns_or_of_positive_numbers(post, flat):
     ax = plot.heatmap_with_dendrogram(post, wide, columns=[f"gene {i}" for i in range(90)]).axes[0]
     assert names(ax, "x") == []
     assert ax.images[0].get_clim()[0] >= 0.0
-    assert plot.heatmap_with_dendrogram(flat, wide[:, :3]).axes[0].images[0].get_array().shape == (12, 3)
+    few = plot.heatmap_with_dendrogram(flat, wide[:, :3], annotate=False).axes[0].images[0]
+    assert few.get_array().shape == (12, 3)
 
 
 @pytest.mark.parametrize(

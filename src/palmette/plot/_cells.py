@@ -52,7 +52,8 @@ def write_numbers(ax: Axes, image: Any, values: Floats) -> None:
     size = min(8.5, max(3.0, cell_points(ax, max(values.shape)) / (0.62 * longest)))
     for (row, column), text in texts.items():
         colour = "black" if _is_light(image.cmap(image.norm(values[row, column]))) else "white"
-        ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
+        note = ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
+        note.set_in_layout(False)  # they are within their cells, and a layout would take twice as long to find that
 
 
 def _numbers(values: Floats) -> dict[tuple[int, int], str]:
