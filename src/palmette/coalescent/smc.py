@@ -163,9 +163,8 @@ class _Runs:
     def result(self, labels: tuple[str, ...], process: Process) -> CoalescentDraws:
         """Every particle as a hierarchy."""
         n = self._prepared.n_leaves
-        histories = [_unrolled(self._pool, int(root), n) for root in self._swarm.slot[:, 0]]
-        children = np.array([child for child, _ in histories], dtype=np.int64).reshape(len(histories), n - 1, 2)
-        ages = np.array([age for _, age in histories]).reshape(len(histories), n - 1) + self._leaf_ages.min()
+        children, ages = _unrolled(self._pool, self._swarm.slot[:, :1], n)
+        ages += self._leaf_ages.min()
         log_weights = self._log_evidence + self._log_weight
         if n == 1:
             log_weights += float(self._prepared.kind.log_root(self._prepared.theta, self._prepared.leaves[0]))
@@ -175,18 +174,19 @@ class _Runs:
         return CoalescentDraws(children, ages, log_weights, *known, *origin, leaf_ages=self._leaf_ages)
 
 
-def _unrolled(pool: Pool, root: int, n: int) -> tuple[Ints, Floats]:
-    # The events below a lineage, the most recent first: they are numbered in that order in the pool.
-    lineages, waiting = [], [root]
-    while waiting:
-        lineage = waiting.pop()
-        if lineage >= n:
-            lineages.append(lineage)
-            waiting += pool.parts[lineage].tolist()
-    events = np.sort(np.array(lineages, dtype=np.int64))
-    number = {int(lineage): n + k for k, lineage in enumerate(events)}
-    children = [[number.get(part, part) for part in pair] for pair in pool.parts[events].tolist()]
-    return np.array(children, dtype=np.int64).reshape(-1, 2), pool.age[events]
+def _unrolled(pool: Pool, roots: Ints, n: int) -> tuple[Ints, Floats]:
+    # The events below each particle's last lineage, the most recent first. Lineages are numbered event by event, as
+    # many to each as there are particles, and a history has one of every event.
+    size = len(roots)
+    lineage = np.empty((size, n - 1), dtype=np.int64)
+    lineage[:, -1:] = roots
+    for event in reversed(range(n - 1)):
+        parts = pool.parts[lineage[:, event]]
+        particle, side = np.nonzero(parts >= n)
+        part = parts[particle, side]
+        lineage[particle, (part - n) // size] = part
+    children = pool.parts[lineage]
+    return np.where(children < n, children, n + (children - n) // size), pool.age[lineage]
 
 
 def _n_effective(log_weight: Floats) -> float:
