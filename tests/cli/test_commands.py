@@ -279,9 +279,9 @@ def test_coalescents_of_categories(as_json, run, folder):
     assert found["log_evidence"] == pytest.approx(draws.log_evidence)
     assert found["model"]["name"] == "sites"
     assert found["model"]["rate"] == pytest.approx(float(process.rate))
-    given = as_json("coalescent", "sites.csv", "--process", "sites", "--particles", 50, "--rate", 0.7)
-    assert given["model"]["rate"] == 0.7
-    assert "rate 0.7 (as given)" in run("coalescent", "sites.csv", "--process", "sites", "--rate", 0.7)[1]
+    words = ("coalescent", "sites.csv", "--process", "sites", "--particles", 50, "--rate", 0.7)
+    assert as_json(*words)["model"]["rate"] == 0.7
+    assert "rate 0.7 (as given)" in run(*words)[1]
 
 
 @pytest.mark.filterwarnings("ignore:of .* particles")
@@ -372,24 +372,24 @@ def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monk
     monkeypatch.setattr("palmette.models.split_model.DEFAULTS", Defaults(separable_leaves=8))
     sums = ("hierarchies", *WORLDS, *DASGUPTA)
     words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps")
-    code, out, _ = run(*words, 400)
+    code, out, _ = run(*words, 100)
     assert code == 0
     assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
-    sparse, full = as_json(*words, 800), as_json(*sums, "--exact-leaves", 12)
+    sparse, full = as_json(*words, 400), as_json(*sums, "--exact-leaves", 12)
     missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
     assert missed["kind"] == "estimate"
     assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
 
 
 def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json, folder):
-    words = ("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--sweeps", 400)
-    code, out, err = run(*words, "--report", "sampled.html", "--table", "sampled.csv", "--newick", "sampled.nwk")
+    words = ("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--sweeps")
+    code, out, err = run(*words, 40, "--report", "sampled.html", "--table", "sampled.csv", "--newick", "sampled.nwk")
     assert code == 0
-    assert "going on with Markov chains for 400 sweeps at most" in err
+    assert "going on with Markov chains for 40 sweeps at most" in err
     assert "Sampled, " in out
     assert " ± " in out
     assert "log Z" not in out
-    found, exact = as_json(*words, "--draws", 2), as_json("hierarchies", *WORLDS, *DASGUPTA)
+    found, exact = as_json(*words, 400, "--draws", 2), as_json("hierarchies", *WORLDS, *DASGUPTA)
     assert found["exact"] is False
     assert found["sampled"]["n_chains"] == 6
     assert len(found["draws"]) == 2
@@ -421,22 +421,22 @@ def test_a_sparse_trellis_has_a_temperature_too(as_json):
 
 @pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
 def test_many_leaves_in_partitions(model, run, as_json, folder):
-    x = np.random.default_rng(2).normal(size=(60, 2)) + np.repeat([[0, 0], [5, 5], [0, 9]], 20, axis=0)
+    x = np.random.default_rng(2).normal(size=(30, 2)) + np.repeat([[0, 0], [5, 5], [0, 9]], 10, axis=0)
     (folder / "many.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
     words = ("partitions", "many.csv", "--model", model)
     code, out, err = run(*words, "--beyond", "sparse")
     assert code == 0
-    assert "60 leaves are more than the 22" in err
+    assert "30 leaves are more than the 22" in err
     assert "given that the partition is made of them" in err
     assert "How many clusters?" in out
     assert as_json(*words, "--beyond", "sparse")["trellis"]["kind"] == "sparse"
-    code, out, err = run(*words, "--sweeps", 200)
+    code, out, err = run(*words, "--sweeps", 40)
     assert code == 0
-    assert "60 leaves are more than the 22 up to which everything is summed over; going on with Markov chains" in err
+    assert "30 leaves are more than the 22 up to which everything is summed over; going on with Markov chains" in err
     assert any(line.startswith("Sampled, ") for line in out.splitlines()[2:5])
     assert out.index("How many clusters?") < out.index(" ± ", out.index("How many clusters?"))
     assert "log Z" not in out
-    found = as_json(*words, "--sweeps", 200)
+    found = as_json(*words, "--sweeps", 40)
     assert found["sampled"]["n_chains"] == 6
     assert sum(found["n_clusters_probabilities"]) == pytest.approx(1.0)
 

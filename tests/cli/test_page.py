@@ -74,15 +74,15 @@ def test_the_lines_on_gaps_of_the_page_for_genomics_work(run, folder):
     lines = re.findall(r"^    palmette (hierarchies lung\..*)$", page, re.MULTILINE)
     assert len(lines) == 2
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(30, 60)).round(2)
+    x = rng.normal(size=(24, 30)).round(2)
     x[rng.random(x.shape) < 0.02] = np.nan
     table = pd.DataFrame(x).add_prefix("gene")
-    table.insert(0, "sample", [f"s{i}" for i in range(30)])
-    table.insert(1, "type", rng.choice(["a", "b"], 30))
+    table.insert(0, "sample", [f"s{i}" for i in range(24)])
+    table.insert(1, "type", rng.choice(["a", "b"], 24))
     table.to_csv(folder / "lung.csv.gz", index=False)
     table.to_excel(folder / "lung.xlsx", index=False)
     for line in lines:
         code, out, err = run(*shlex.split(line), "--sweeps", "8")
         assert code == 0, err
-        assert f"Note: {np.isnan(x).sum():,} of 1,800 values" in err
-        assert "30 leaves from lung" in out
+        assert f"Note: {np.isnan(x).sum():,} of 720 values" in err
+        assert "24 leaves from lung" in out

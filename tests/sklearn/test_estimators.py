@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -49,9 +50,14 @@ def same(one, two):
 
 @pytest.fixture
 def few_sweeps(monkeypatch):
-    """Chains that begin after few sweeps, for what does not ask how good they are."""
+    """Two chains that begin after few sweeps, for what does not ask how good they are."""
     monkeypatch.setattr("palmette.sampling.cooling._PER_DECADE", 3)
     monkeypatch.setattr("palmette.sampling.cooling._QUENCH_SWEEPS", 10)
+    monkeypatch.setattr("palmette.sampling.cooling.LOOKS", 5)
+    monkeypatch.setattr("palmette.sampling.dispersal._CANDIDATES", 2)
+    for sample in (pal.sampling.sample_hierarchies, pal.sampling.sample_partitions):
+        name = f"palmette.search.sampled_posteriors.{sample.__name__}"
+        monkeypatch.setattr(name, partial(sample, n_chains=2))
 
 
 @pytest.mark.parametrize(
@@ -513,7 +519,7 @@ def test_rows_of_one_name_are_numbered():
 
 @pytest.mark.usefixtures("few_sweeps")
 def test_grid_searches_with_and_without_classes():
-    grid, X, known = {"n_clusters": [2, 3, 4]}, MANY[:30], MANY_CLASSES[:30]
+    grid, X, known = {"n_clusters": [2, 3, 4]}, MANY[:24], MANY_CLASSES[:24]
     for estimator in (TrellisClustering(model="sum-of-squares", sweeps=10, random_state=0), UltrametricClustering()):
         for classes in (None, known):
             search = GridSearchCV(estimator, grid, cv=2).fit(X, classes)
