@@ -17,6 +17,9 @@ PIP := pip install --quiet --disable-pip-version-check --no-compile
 demo: $(READY)
 	$(BIN)/python -m palmette.cli.tour
 
+# Workers share the cores: threads of linear algebra that wait for work would take them from each other.
+test test-quick test-all: export OPENBLAS_NUM_THREADS := 1
+
 test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
