@@ -169,7 +169,8 @@ def _charged_case(draw: Any, n: int) -> Case:
 
 def large_tables(n: int = 13) -> dict[str, np.ndarray]:
     """Tables of log ψ over enough leaves that they are solved in segments, moderate and extreme."""
-    pairs = np.array([pair_sum(affinities(n), members(mask)) for mask in range(1 << n)])
+    w = affinities(n)
+    pairs = np.array([pair_sum(w, members(mask)) for mask in range(1 << n)])
     sizes = np.bitwise_count(np.arange(1 << n)).astype(float)
     rng = np.random.default_rng(8)
     tables = {

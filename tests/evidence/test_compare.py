@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -107,6 +106,8 @@ def test_one_cluster_is_all_points_together():
 
 
 def test_the_families_of_florence_have_no_hierarchy():
+    import networkx
+
     found = compare(HierarchyPosterior(HierarchicalRandomGraph(networkx.florentine_families_graph())))
     assert found.log_evidence_without_structure == pytest.approx(-53.47, abs=0.01)
     assert str(found) == f"These data prefer no hierarchy: log Bayes factor {MINUS}2.39."

@@ -1,6 +1,5 @@
 import sys
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +9,15 @@ from palmette.hierarchy import Hierarchy
 from palmette.interop.networkx import from_networkx, to_networkx
 
 
+@pytest.fixture(scope="module")
+def networkx():
+    import networkx
+
+    return networkx
+
+
 @given(hierarchies(labels=any_text, heights=True))
-def test_the_graph_has_the_nodes_edges_and_numbers_of_the_hierarchy(h):
+def test_the_graph_has_the_nodes_edges_and_numbers_of_the_hierarchy(networkx, h):
     graph = to_networkx(h)
     assert networkx.is_arborescence(graph)
     assert list(graph.nodes) == list(range(h.n_nodes))
@@ -32,7 +38,7 @@ def test_children_keep_their_order():
         assert list(graph.successors(node)) == children.tolist()
 
 
-def test_support_and_lengths_are_there_only_where_they_are_known():
+def test_support_and_lengths_are_there_only_where_they_are_known(networkx):
     graph = to_networkx(Hierarchy.from_newick("((a:1,b)0.9,(c,d));"))
     assert networkx.get_node_attributes(graph, "support") == {4: 0.9}
     assert networkx.get_edge_attributes(graph, "length") == {(4, 0): 1.0}
@@ -72,7 +78,7 @@ def test_support_and_lengths_are_read_where_they_are():
     np.testing.assert_array_equal(again.branch_lengths, h.branch_lengths)
 
 
-def test_nodes_may_be_anything_in_any_order():
+def test_nodes_may_be_anything_in_any_order(networkx):
     graph = networkx.DiGraph([((), "x"), ((), 7), ("x", 3.5), ("x", frozenset("q"))])
     graph.nodes[frozenset("q")]["label"] = "q"
     assert from_networkx(graph) == Hierarchy.from_newick("((3.5,q),7);")
@@ -91,12 +97,12 @@ def test_nodes_may_be_anything_in_any_order():
         ([(0, 1), (1, 2), (1, 3)], "child"),
     ],
 )
-def test_what_is_no_rooted_tree_is_refused(edges, problem):
+def test_what_is_no_rooted_tree_is_refused(networkx, edges, problem):
     with pytest.raises(ValueError, match=problem):
         from_networkx(networkx.DiGraph(edges))
 
 
-def test_an_undirected_graph_is_refused():
+def test_an_undirected_graph_is_refused(networkx):
     with pytest.raises(TypeError, match=r"not Graph; networkx\.bfs_tree\(graph, root\)"):
         from_networkx(networkx.Graph([(0, 1)]))
     with pytest.raises(TypeError, match="not int"):

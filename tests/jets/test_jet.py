@@ -1,3 +1,4 @@
+import functools
 import pickle
 import sys
 
@@ -42,25 +43,30 @@ def one_by_one(jets, which):
 
 
 COLLECTIONS = {
-    "plain": random_jets([3, 0, 1, 5, 0, 0, 2, 4]),
-    "named": random_jets([2, 1, 3, 0], ids={"event": [7, 7, 8, 9], "kind": ["q", "g", "g", "quark"]}),
-    "simulated": ginkgo(12, rng=3),
-    "empty": Jets.from_list([]),
-    "true": Jets(np.ones((4, 4)), [0, 0, 3, 4], children=[[0, 1], [2, 3]]),
+    "plain": lambda: random_jets([3, 0, 1, 5, 0, 0, 2, 4]),
+    "named": lambda: random_jets([2, 1, 3, 0], ids={"event": [7, 7, 8, 9], "kind": ["q", "g", "g", "quark"]}),
+    "simulated": lambda: ginkgo(12, rng=3),  # compiled: not for those who only ask which tests there are
+    "empty": lambda: Jets.from_list([]),
+    "true": lambda: Jets(np.ones((4, 4)), [0, 0, 3, 4], children=[[0, 1], [2, 3]]),
 }
 SLICES = [slice(None), slice(1, 3), slice(3, 1), slice(-2, None), slice(None, None, -1), slice(0, 100, 2), slice(5, 5)]
+
+
+@functools.cache
+def collection(name):
+    return COLLECTIONS[name]()
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
 @pytest.mark.parametrize("where", SLICES, ids=str)
 def test_slices_match_a_loop_over_jets(name, where):
-    jets = COLLECTIONS[name]
+    jets = collection(name)
     assert same(jets[where], one_by_one(jets, np.arange(len(jets))[where]))
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_masks_and_numbers_choose_jets(name):
-    jets = COLLECTIONS[name]
+    jets = collection(name)
     mask = jets.n_leaves > 1
     assert same(jets[mask], one_by_one(jets, np.flatnonzero(mask)))
     numbers = np.random.default_rng(1).integers(0, max(len(jets), 1), 2 * len(jets))
@@ -70,14 +76,14 @@ def test_masks_and_numbers_choose_jets(name):
 
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_parts_put_together_again_are_the_whole(name):
-    jets = COLLECTIONS[name]
+    jets = collection(name)
     assert same(Jets.concatenate([jets[:2], jets[2:3], jets[3:]]), jets)
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_jets_can_be_sent_to_another_process(name):
-    copy = pickle.loads(pickle.dumps(COLLECTIONS[name]))
-    assert same(copy, COLLECTIONS[name])
+    copy = pickle.loads(pickle.dumps(collection(name)))
+    assert same(copy, collection(name))
     assert not copy.momenta.flags.writeable
 
 
@@ -88,7 +94,7 @@ def test_slices_without_steps_share_memory():
 
 
 def test_jets_are_a_sequence():
-    jets = COLLECTIONS["named"]
+    jets = collection("named")
     assert [jet.n_leaves for jet in jets] == jets.n_leaves.tolist() == [2, 1, 3, 0]
     assert isinstance(jets[-1], Jet)
     assert dict(jets[1].ids) == {"event": 7, "kind": "g"}
@@ -127,7 +133,7 @@ def test_bad_jets_are_represented():
 
 
 def test_truth_is_there_or_said_to_be_missing():
-    jets = COLLECTIONS["true"]
+    jets = collection("true")
     assert jets[1].hierarchy == Hierarchy.from_nested(((0, 1), 2))
     assert jets[2].hierarchy.n_leaves == 1
     assert jets[0].children.shape == (0, 2)
@@ -181,7 +187,7 @@ def test_a_bad_jet_of_a_list_is_named():
 def test_awkward_arrays_hold_the_same_numbers(name):
     ak = pytest.importorskip("awkward")
     vector = pytest.importorskip("vector")
-    jets = COLLECTIONS[name]
+    jets = collection(name)
     array = jets.to_awkward()
     assert isinstance(array, vector.backends.awkward.MomentumArray4D)
     assert ak.num(array, axis=1).tolist() == jets.n_leaves.tolist()

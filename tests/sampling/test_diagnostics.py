@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.signal import lfilter
 from scipy.stats import norm, rankdata
 
 from palmette.sampling import diagnostics
@@ -167,6 +166,8 @@ def test_numbers_are_those_of_arviz(name):
 
 def autoregression(rng, shape, rho):
     """Stationary, of variance 1 and mean 0."""
+    from scipy.signal import lfilter
+
     steps = rng.standard_normal(shape) * math.sqrt(1 - rho**2)
     steps[:, 0] /= math.sqrt(1 - rho**2)
     return lfilter([1.0], [1.0, -rho], steps, axis=1)

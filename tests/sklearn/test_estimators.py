@@ -7,17 +7,14 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.cluster.hierarchy import dendrogram, fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import palmette as pal
 from palmette import coalescent, ultrametric
@@ -72,6 +69,8 @@ def few_sweeps(monkeypatch):
 )
 @pytest.mark.usefixtures("few_sweeps")
 def test_scikit_learn_finds_nothing_to_complain_about(estimator):
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(estimator, on_skip=None)
 
 
@@ -92,10 +91,14 @@ def test_scikit_learn_finds_nothing_to_complain_about(estimator):
 )
 @pytest.mark.filterwarnings("ignore:of 4 particles")  # they are too few, and say so
 def test_nor_about_whole_chains_and_other_models(estimator):
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(estimator, on_skip=None)
 
 
 def test_soft_dasgupta_fails_two_checks_that_hold_equal_rows():
+    from sklearn.utils.estimator_checks import check_estimator
+
     expected = {
         "check_positive_only_tag_during_fit": "its rows are repeated, and this loss divides by distances",
         "check_non_transformer_estimators_n_iter": "the iris data hold equal rows",
@@ -491,6 +494,8 @@ def test_pipelines(kind):
 
 @pytest.mark.parametrize("estimator", [TrellisClustering(), PartitionTrellisClustering()], ids=repr)
 def test_data_frames_in_and_out(estimator):
+    import polars as pl
+
     frame = pd.DataFrame(FEW, columns=["x", "y"], index=NAMES)
     fitted = clone(estimator).set_output(transform="pandas")
     distances = fitted.fit_transform(frame)
@@ -519,6 +524,8 @@ def test_rows_of_one_name_are_numbered():
 
 @pytest.mark.usefixtures("few_sweeps")
 def test_grid_searches_with_and_without_classes():
+    from sklearn.model_selection import GridSearchCV
+
     grid, X, known = {"n_clusters": [2, 3, 4]}, MANY[:24], MANY_CLASSES[:24]
     for estimator in (TrellisClustering(model="sum-of-squares", sweeps=10, random_state=0), UltrametricClustering()):
         for classes in (None, known):
@@ -530,6 +537,8 @@ def test_grid_searches_with_and_without_classes():
 
 
 def test_a_grid_of_temperatures_is_scored_by_what_the_posterior_says():
+    from sklearn.model_selection import GridSearchCV
+
     def log_probability_of_classes(estimator, X, y):
         clusters = [np.flatnonzero(y == c) for c in np.unique(y)]
         return sum(np.log(estimator.posterior_.cluster_probability(c)) for c in clusters)
