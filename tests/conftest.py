@@ -1,6 +1,9 @@
 """Fixed examples: the same inputs on every machine and in every run. Of the slow tests, one in forty is run."""
 
+import contextlib
 import gc
+import importlib
+import os
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -9,6 +12,13 @@ from hypothesis import HealthCheck, settings
 # A compilation makes many objects that live on: looking through them for garbage as often as Python does takes a tenth
 # of all the time.
 gc.set_threshold(100_000, 20, 100)
+
+# Where nothing has bytecode yet, workers that begin at the same time would all make that of the same packages, in step.
+# Every other one begins with those that tests come to later, and each finds half of its packages made by another.
+if os.environ.get("PYTEST_XDIST_WORKER", "gw0").endswith(tuple("13579")):
+    for name in ("pandas", "awkward", "matplotlib.pyplot", "sklearn.datasets", "scipy.stats"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 # A few of the usual examples, so that `make test` is over in time; `make test-all` tries all of them.
 for name, examples in (("fixed", 15), ("all", 100)):
@@ -46,3 +56,8 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=list(left_out))
+
+
+def pytest_collection_finish():
+    # What is there by now stays to the end: nobody need look through it for garbage again.
+    gc.freeze()
