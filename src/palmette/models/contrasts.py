@@ -9,8 +9,6 @@ from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import linkage
-from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
 from palmette._immutable import read_only
@@ -195,6 +193,8 @@ class Contrasts(SplitModel):
 
 def _fitted(increments: Floats, d: float, a: float, b: float) -> tuple[float, float]:
     # argmax of the mean of log ψ, in log a and log b.
+    from scipy.optimize import minimize  # takes as long to import as the models: few fit
+
     def loss(x: Floats) -> tuple[float, Floats]:
         a, b = np.exp(x).tolist()
         inside = b + increments / 2
@@ -225,6 +225,8 @@ def _dimension(x: Floats, given: float | str | None) -> float:
 
 def _directions(x: Floats) -> Floats:
     # (m, d): the contrasts of Ward's hierarchy, each of length one; those of equal points have none.
+    from scipy.cluster.hierarchy import linkage
+
     n = len(x)
     sums, sizes = np.concatenate([x, np.empty((n - 1, x.shape[1]))]), np.ones(2 * n - 1)
     merges = linkage(x - x.mean(axis=0), "ward")[:, :2].astype(np.int64)
