@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
+from sources import modules, nodes
 
 import palmette
 
@@ -46,20 +46,10 @@ ORDER = [
 # Pairs (importing module, imported folder) that may point up, each with a reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 
-parsed = cache(ast.parse)  # several tests read all sources
-
-
-def modules(root):
-    """Every module of a package as (its dotted name without the package's, its source)."""
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-        yield name, path.read_text(encoding="utf-8")
-
 
 def imported(source):
     """The parts of the package that a source imports anywhere: on top, in a function, for type checkers only."""
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "palmette":
             parts = node.module.split(".")[1:]
             yield from [parts[0]] if parts else [name.name for name in node.names]

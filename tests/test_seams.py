@@ -6,7 +6,8 @@ import ast
 from functools import cache
 
 import pytest
-from test_import_order import PACKAGE, modules, parsed
+from sources import modules, nodes
+from test_import_order import PACKAGE
 
 import palmette.models
 
@@ -24,7 +25,7 @@ def classes_in(root, folder):
         node.name
         for name, source in modules(root)
         if name.split(".")[0] == folder
-        for node in ast.walk(parsed(source))
+        for node in nodes(source)
         if isinstance(node, ast.ClassDef)
     }
 
@@ -35,7 +36,7 @@ def with_subclasses(root, names):
     bases = {
         node.name: {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None) for base in node.bases}
         for _, source in modules(root)
-        for node in ast.walk(parsed(source))
+        for node in nodes(source)
         if isinstance(node, ast.ClassDef)
     }
     while found != before:
@@ -65,7 +66,7 @@ def passes_names():
 
 def aliases(source):
     """What the names that a module gives on top level stand for."""
-    for node in parsed(source).body:
+    for node in nodes(source)[0].body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, [name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)]
 
@@ -73,8 +74,8 @@ def aliases(source):
 def asked_classes(source, imported):
     """The classes that a source asks for by isinstance, is or in: in tuples and unions too, and by names for these."""
     known = {**imported, **dict(aliases(source))}
-    for node in ast.walk(parsed(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+    for node in nodes(source):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in ("isinstance", "issubclass"):
             parts = list(ast.walk(node.args[1]))
         elif isinstance(node, ast.Compare):
             parts = [part for side in (node.left, *node.comparators) for part in named(side)]
@@ -109,7 +110,7 @@ def asked_of_passes(root):
 def untyped_seams(root):
     """Where a trellis or passes, as a parameter, a variable, an attribute or an answer, are annotated with Any."""
     for name, source in modules(root):
-        for node in ast.walk(parsed(source)):
+        for node in nodes(source):
             if isinstance(node, ast.FunctionDef):
                 pairs = [(node.name, node.returns)]
             elif isinstance(node, ast.arg):
