@@ -39,19 +39,26 @@ def run(script, **options):
 
 def answer_to_an_interrupt(script, title):
     """The line that a script prints when it is interrupted at work, and after how many seconds; then it ends well."""
+    return answers_to_interrupts(script, [title])[0]
+
+
+def answers_to_interrupts(script, titles):
+    """The same for a script that is interrupted at one work after another."""
     child = run(script)
     try:
-        bar = ""
-        while title not in bar:  # the bar shows that the work is under way
-            piece = child.stderr.read(1)
-            assert piece, f"the child ended early: {bar}"
-            bar += piece
-        begin = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        line, took = child.stdout.readline(), time.monotonic() - begin
+        found = []
+        for title in titles:
+            bar = ""
+            while title not in bar:  # the bar shows that the work is under way
+                piece = child.stderr.read(1)
+                assert piece, f"the child ended early: {bar}"
+                bar += piece
+            begin = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            found.append((child.stdout.readline(), time.monotonic() - begin))
         child.communicate(timeout=10)
         assert child.returncode == 0
-        return line, took
+        return found
     finally:
         child.kill()
         child.communicate()

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from other_processes import answer_to_an_interrupt, in_a_fork, may_fork, needs_fork, needs_signals
+from other_processes import answers_to_interrupts, in_a_fork, may_fork, needs_fork, needs_signals
 from partition_cases import affinities
 from refused_memory import assert_refused_at_once
 
@@ -140,36 +140,41 @@ def test_a_child_that_is_forked_after_use_computes_the_same(monkeypatch):
 # Interrupts.
 
 INTERRUPTED = """
-    import sys
     import numpy as np
     from palmette import PartitionPosterior, progress
-    from palmette.models import ClusterFunction, CorrelationClusters, UniformPartitions
+    from palmette.models import CorrelationClusters, UniformPartitions
 
-    progress._PATIENCE = 0.2
-    w = np.random.default_rng(0).normal(size=({n}, {n}))
-    model = CorrelationClusters(w + w.T, {beta})
-    post = PartitionPosterior(model, progress=True, threads={threads})
-    try:
-        {verb}
-        print("too late", flush=True)
-    except KeyboardInterrupt:
-        print("interrupted", PartitionPosterior(UniformPartitions(13)).count, flush=True)
+    progress._PATIENCE = 0.05
+    for ask, n, beta, threads in [{works}]:
+        w = np.random.default_rng(0).normal(size=(n, n))
+        post = PartitionPosterior(CorrelationClusters(w + w.T, beta), progress=True, threads=threads)
+        try:
+            ask(post)
+            print("too late", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", PartitionPosterior(UniformPartitions(13)).count, flush=True)
 """
 
 
 @needs_signals
 @pytest.mark.parametrize(
-    ("title", "verb", "n", "beta", "threads"),
+    "works",  # one after another in one process: title, verb, leaves, β, threads
     [
-        ("summing partitions", "post.log_partition", 22, 1.0, 1),
-        pytest.param("summing partitions", "post.log_partition", 23, 1.0, 2, marks=pytest.mark.slow),
-        pytest.param("summing partitions", "post.log_partition", 20, 1e4, 2, marks=pytest.mark.slow),
-        pytest.param("finding the best partition", "post.map()", 23, 1.0, 1, marks=pytest.mark.slow),
-        pytest.param("numbers of clusters", "post.n_clusters_probabilities()", 20, 1.0, 1, marks=pytest.mark.slow),
-        ("counting partitions", "post.condition(forbid=[[0]]).count", 22, 1.0, 2),
+        [
+            ("summing partitions", "post.log_partition", 22, 1.0, 1),
+            ("counting partitions", "post.condition(forbid=[[0]]).count", 22, 1.0, 2),
+        ],
+        pytest.param([("summing partitions", "post.log_partition", 23, 1.0, 2)], marks=pytest.mark.slow),
+        pytest.param([("summing partitions", "post.log_partition", 20, 1e4, 2)], marks=pytest.mark.slow),
+        pytest.param([("finding the best partition", "post.map()", 23, 1.0, 1)], marks=pytest.mark.slow),
+        pytest.param([("numbers of clusters", "post.n_clusters_probabilities()", 20, 1.0, 1)], marks=pytest.mark.slow),
     ],
+    ids=lambda works: ", ".join(title for title, *_ in works),
 )
-def test_an_interrupt_is_served_within_a_second(title, verb, n, beta, threads):
-    line, took = answer_to_an_interrupt(INTERRUPTED.format(verb=verb, n=n, beta=beta, threads=threads), title)
-    assert line == f"interrupted {bell_number(13)}\n"
-    assert took < 1.0
+def test_an_interrupt_is_served_within_a_second(works):
+    asked = ", ".join(f"(lambda post: {verb}, {n}, {beta}, {threads})" for _, verb, n, beta, threads in works)
+    found = answers_to_interrupts(INTERRUPTED.format(works=asked), [title for title, *_ in works])
+    assert len(found) == len(works)
+    for line, took in found:
+        assert line == f"interrupted {bell_number(13)}\n"
+        assert took < 1.0
