@@ -17,6 +17,7 @@ Split = tuple[int, int]  # two disjoint masks; the lowest leaf is in the first
 LogPsi = Callable[[tuple[int, ...], tuple[int, ...]], float]
 
 
+@functools.cache
 def members(mask: int) -> tuple[int, ...]:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
@@ -46,6 +47,12 @@ def clusters_of(hierarchy: frozenset[Split], n: int) -> frozenset[int]:
     return frozenset({(1 << n) - 1, *(1 << i for i in range(n)), *itertools.chain(*hierarchy)})
 
 
+@functools.cache
+def every_hierarchy(n: int) -> tuple[tuple[frozenset[Split], frozenset[int]], ...]:
+    """All hierarchies of n leaves, each with its clusters."""
+    return tuple((h, clusters_of(h, n)) for h in hierarchies_over((1 << n) - 1))
+
+
 class Listed:
     """What follows from the weights of all that was listed, whatever it is."""
 
@@ -68,8 +75,8 @@ class Oracle(Listed):
     def __init__(self, n: int, log_psi: LogPsi, admits: Callable[[frozenset[int]], bool] = lambda clusters: True):
         self.n, self.log_psi, self.root = n, log_psi, (1 << n) - 1
         self.value = functools.cache(lambda split: log_psi(members(split[0]), members(split[1])))
-        self.hierarchies = [h for h in hierarchies_over(self.root) if admits(clusters_of(h, n))]
-        self.clusters = [clusters_of(h, n) for h in self.hierarchies]
+        admitted = [(h, clusters) for h, clusters in every_hierarchy(n) if admits(clusters)]
+        self.hierarchies, self.clusters = [h for h, _ in admitted], [clusters for _, clusters in admitted]
         self.log_potentials = np.array([sum(map(self.value, h)) for h in self.hierarchies], dtype=float)
         self.log_z = self._log_sum(self.log_potentials)
         with np.errstate(invalid="ignore"):

@@ -21,6 +21,7 @@ LogPsi = Callable[[Members], float]
 Clusters = frozenset[int]  # the masks of the clusters of one partition
 
 
+@functools.cache
 def members(mask: int) -> Members:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
@@ -46,6 +47,19 @@ def share_a_cluster(clusters: Clusters, group: int) -> bool:
     return any(cluster & group == group for cluster in clusters)
 
 
+# Which of all partitions do, asked for again and again.
+
+
+@functools.cache
+def holding(n: int, mask: int) -> np.ndarray:
+    return np.array([mask in clusters for clusters in partitions_of(n)])
+
+
+@functools.cache
+def sharing(n: int, group: int) -> np.ndarray:
+    return np.array([share_a_cluster(clusters, group) for clusters in partitions_of(n)])
+
+
 def meets(clusters: Clusters, require: Any, forbid: Any, together: Any, apart: Any, n_clusters: int | None) -> bool:
     """Whether a partition meets the conditions, each as it is defined."""
     return (
@@ -68,7 +82,8 @@ class PartitionOracle(Listed):
     def __init__(self, n: int, log_psi: LogPsi, admits: Callable[[Clusters], bool] = lambda clusters: True):
         self.n, self.log_psi, self.admits, self.root = n, log_psi, admits, (1 << n) - 1
         self.value = functools.cache(lambda mask: log_psi(members(mask)))
-        self.partitions = [clusters for clusters in partitions_of(n) if admits(clusters)]
+        self.admitted = np.array([admits(clusters) for clusters in partitions_of(n)])
+        self.partitions = list(itertools.compress(partitions_of(n), self.admitted))
         self.log_potentials = np.array([sum(map(self.value, c)) for c in self.partitions], dtype=float)
         self.log_z = log_sum(self.log_potentials)
         with np.errstate(invalid="ignore"):
@@ -86,13 +101,13 @@ class PartitionOracle(Listed):
         return float(self.log_potentials[self.partitions.index(clusters)])
 
     def cluster_probability(self, mask: int) -> float:
-        return self._probability(lambda clusters: mask in clusters)
+        return float(self.p[holding(self.n, mask)[self.admitted]].sum())
 
     def cluster_probabilities(self) -> list[float]:
         return [0.0] + [self.cluster_probability(mask) for mask in range(1, self.root + 1)]
 
     def together_probability(self, group: int) -> float:
-        return self._probability(lambda clusters: share_a_cluster(clusters, group))
+        return float(self.p[sharing(self.n, group)[self.admitted]].sum())
 
     def together_probabilities(self) -> list[float]:
         return [1.0] + [self.together_probability(group) for group in range(1, self.root + 1)]
@@ -153,8 +168,9 @@ class SlowTwin:
         self.counts = np.zeros((size, n + 1), dtype=np.int64 if n <= 25 else object)  # 25 leaves: 4.6e18 partitions
         self.layers[0, 0] = self.best[0, 0] = 0.0
         self.counts[0, 0] = 1
-        for mask in range(1, size):
-            self._solve(mask)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            for mask in range(1, size):
+                self._solve(mask)
         self.choose(n_clusters)
 
     def choose(self, n_clusters: int | None) -> SlowTwin:
@@ -172,16 +188,17 @@ class SlowTwin:
         if len(possible) == 0:
             return
         cluster = others[possible] | lowest
-        rest, log_psi = mask ^ cluster, self.log_psi[cluster, None]
-        self.layers[mask, 1:] = _log_sums(log_psi + self.layers[rest, :-1])
-        self.best[mask, 1:] = (log_psi + self.best[rest, :-1]).max(axis=0)
-        self.counts[mask, 1:] = self.counts[rest, :-1].sum(axis=0)
+        rest, log_psi, most = mask ^ cluster, self.log_psi[cluster, None], mask.bit_count()
+        self.layers[mask, 1 : most + 1] = _log_sums(log_psi + self.layers[rest, :most])
+        self.best[mask, 1 : most + 1] = (log_psi + self.best[rest, :most]).max(axis=0)
+        self.counts[mask, 1 : most + 1] = self.counts[rest, :most].sum(axis=0)
 
     def cluster_probabilities(self) -> np.ndarray:
         """(2^n,): ψ(C) Z(X − C) / Z(X), with one cluster less for X − C if their number is given."""
         rest = self.layers[np.arange(1 << self.n) ^ ((1 << self.n) - 1)]
         rest = np.hstack([np.full((len(rest), 1), -np.inf), rest[:, :-1]])  # column k: k clusters with C itself
-        out = np.exp(self.log_psi + _log_sums(rest[:, self.chosen].T) - self.log_z)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out = np.exp(self.log_psi + _log_sums(rest[:, self.chosen].T) - self.log_z)
         out[0] = 0.0
         return out
 
@@ -217,8 +234,7 @@ def subsets(mask: int) -> np.ndarray:
 
 def _log_sums(terms: np.ndarray) -> np.ndarray:
     top = terms.max(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(top > -np.inf, top + np.log(np.exp(terms - top).sum(axis=0)), -np.inf)
+    return np.where(top > -np.inf, top + np.log(np.exp(terms - top).sum(axis=0)), -np.inf)
 
 
 def conditioned_table(

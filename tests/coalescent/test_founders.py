@@ -65,8 +65,9 @@ def test_errors_cover_the_spread_between_seeds():
     found = [quiet(x, coalescent.Brownian(), 200, proposal="race", rng=seed) for seed in range(20)]
     assert all(each.verdict.usable for each in found)
     names = {row.members for each in found for row in each.cluster_probabilities(0.05)}
+    estimates = [[each.cluster_probability(name) for name in names] for each in found]
     values, errors = (
-        np.array([[getattr(each.cluster_probability(name), kind) for name in names] for each in found])
+        np.array([[getattr(estimate, kind) for estimate in row] for row in estimates])
         for kind in ("value", "standard_error")
     )
     z = (values - values.mean(axis=0)) / errors

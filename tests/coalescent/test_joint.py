@@ -61,7 +61,7 @@ def test_golden_histories_of_sites(case: dict[str, Any]) -> None:
     leaf_variance=st.sampled_from([0.0, 0.3]),
     seed=st.integers(0, 9999),
 )
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_messages_give_the_density_of_one_multivariate_normal(
     n: int, rate: str, share: float, root: Any, leaf_variance: float, seed: int
 ) -> None:

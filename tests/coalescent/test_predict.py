@@ -166,7 +166,7 @@ def test_mixtures_weigh_histories():
 def test_imputed_numbers_are_joint_draws(process):
     history, x, _ = random_case(11, 5, missing=0.4)
     x[0] = 0.5
-    found = impute(x, history, process, rng=1, size=1500)
+    found = impute(x, history, process, rng=1, size=900)
     is_missing = np.isnan(x)
     mean, covariance = conditional(x, history, process)
     draws = found.draws[:, is_missing]
@@ -175,8 +175,8 @@ def test_imputed_numbers_are_joint_draws(process):
     assert (found.spread[~is_missing] == 0).all()
     assert (found.draws[:, ~is_missing] == x[~is_missing]).all()
     scale = np.sqrt(np.diag(covariance))
-    assert np.abs((draws.mean(axis=0) - mean) / scale).max() < 5 / math.sqrt(1500)
-    assert np.abs((np.cov(draws.T) - covariance) / np.outer(scale, scale)).max() < 7 / math.sqrt(1500)
+    assert np.abs((draws.mean(axis=0) - mean) / scale).max() < 5 / math.sqrt(900)
+    assert np.abs((np.cov(draws.T) - covariance) / np.outer(scale, scale)).max() < 7 / math.sqrt(900)
 
 
 def test_imputed_states_are_joint_draws():

@@ -120,7 +120,7 @@ def test_golden_best_durations(golden: dict[str, Any]) -> None:
 
 
 @given(st.integers(0, 100_000))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_best_lengths_beat_a_dense_grid(seed: int) -> None:
     (kind, theta, meeting), s0, rate = random_case(seed)
 

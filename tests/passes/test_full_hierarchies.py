@@ -145,6 +145,7 @@ def slow_tables(n, log_psi, possible=lambda mask: True):
     """Log Z, log M, μ and the sizes of parents as dictionaries, from the recursions as they are written down."""
     Z, M = {}, {}
     by_size = sorted(range(1, 1 << n), key=int.bit_count)
+    splits = {mask: list(splits_of(mask)) for mask in by_size}
     psi = {}
     for mask in by_size:
         if mask.bit_count() == 1:
@@ -152,15 +153,15 @@ def slow_tables(n, log_psi, possible=lambda mask: True):
             continue
         Z[mask] = M[mask] = -math.inf
         if possible(mask):
-            for split in splits_of(mask):
+            for split in splits[mask]:
                 psi[split] = log_psi(members(split[0]), members(split[1]))
-            Z[mask] = log_sum([psi[L, R] + Z[L] + Z[R] for L, R in splits_of(mask)])
-            M[mask] = max(psi[L, R] + M[L] + M[R] for L, R in splits_of(mask))
+            Z[mask] = log_sum([psi[L, R] + Z[L] + Z[R] for L, R in splits[mask]])
+            M[mask] = max(psi[L, R] + M[L] + M[R] for L, R in splits[mask])
     mu = dict.fromkeys(by_size, 0.0) | {(1 << n) - 1: 1.0}
     nu = dict.fromkeys(by_size, 0.0)
     for mask in reversed(by_size):
         if mask.bit_count() > 1 and mu[mask] > 0:
-            for L, R in splits_of(mask):
+            for L, R in splits[mask]:
                 p = mu[mask] * math.exp(psi[L, R] + Z[L] + Z[R] - Z[mask])
                 for part in (L, R):
                     mu[part] += p

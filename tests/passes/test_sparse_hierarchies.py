@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -56,8 +55,8 @@ class Twin:
     def lca_sizes(self, n):
         out = np.eye(n)
         for (P, L, R), share in self.share.items():
-            for i, j in itertools.product(members(L), members(R)):
-                out[[i, j], [j, i]] += self.mu[P] * share * P.bit_count()
+            out[np.ix_(members(L), members(R))] += self.mu[P] * share * P.bit_count()
+            out[np.ix_(members(R), members(L))] += self.mu[P] * share * P.bit_count()
         return out
 
 

@@ -192,8 +192,8 @@ def test_many_leaves_under_conditions_are_the_small_problem_under_conditions(n, 
         assert problem.large.kl(large) == problem.small.kl(small) == np.inf
 
 
-def test_two_thousand_leaves():
-    n = 2000
+def test_a_thousand_leaves():
+    n = 1000
     rng = np.random.default_rng(0)
     sample = [random_hierarchy(n, rng) for _ in range(5)]
     trellis = SparseTrellis.from_hierarchies(sample)

@@ -109,7 +109,7 @@ def test_closing_keeps_the_clusters_and_every_split(sample):
     assert closed.closed() is closed
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(family=families)
 def test_a_trellis_of_clusters_keeps_those_that_some_hierarchy_has(family):
     n, masks, seed = family

@@ -43,7 +43,7 @@ def graphs(draw):
     return n, edges, weights
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(graphs())
 def test_joins_are_those_of_the_plain_loop(drawn):
     n, edges, weights = drawn
