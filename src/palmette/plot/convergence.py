@@ -35,7 +35,7 @@ def convergence(post: Any, *, ax: Axes | None = None, annotate: int = 3) -> Axes
     >>> import matplotlib; matplotlib.use("agg")
     >>> import numpy as np, palmette as pal
     >>> model = pal.models.SumOfSquares(np.arange(12.0)[:, None] ** 1.5)
-    >>> ax = convergence(pal.sampling.sample_hierarchies(model, seconds=None, sweeps=400))
+    >>> ax = convergence(pal.sampling.sample_hierarchies(model, seconds=None, sweeps=100))
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('frequency of the cluster in all chains', 'frequency in each chain')
     """

@@ -42,9 +42,9 @@ def at_perplexity(
     `steps` give the same β. Up to some 20 leaves `palmette.temperature.at_perplexity` is exact.
 
     >>> import numpy as np, palmette as pal
-    >>> points = np.random.default_rng(0).normal(size=(8, 2))
+    >>> points = np.random.default_rng(0).normal(size=(6, 2))
     >>> exact = pal.temperature.at_perplexity(pal.models.SumOfSquares(points), 100).beta
-    >>> estimate = pal.sampling.at_perplexity(pal.models.SumOfSquares(points), 100, seconds=0.3).beta
+    >>> estimate = pal.sampling.at_perplexity(pal.models.SumOfSquares(points), 100, steps=100).beta
     >>> bool(abs(np.log(estimate / exact)) < 0.3)
     True
     """
