@@ -193,7 +193,7 @@ class Contrasts(SplitModel):
 
 def _fitted(increments: Floats, d: float, a: float, b: float) -> tuple[float, float]:
     # argmax of the mean of log ψ, in log a and log b.
-    from scipy.optimize import minimize  # takes as long to import as the models: few fit
+    from scipy.optimize import minimize  # a tenth of a second, and few fit
 
     def loss(x: Floats) -> tuple[float, Floats]:
         a, b = np.exp(x).tolist()
