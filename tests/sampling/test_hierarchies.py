@@ -1,5 +1,6 @@
 """Chains of hierarchies: right within their errors, the same however they are run, and honest when they are not."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -12,7 +13,11 @@ from palmette.sampling import sample_hierarchies
 from palmette.sampling.chains import Chains
 from palmette.sampling.hierarchies.chain import HierarchyChains
 
-STARTS = [EXACT.map()] * 2  # for those that do not ask how chains begin: to make good starts takes longest
+
+@functools.cache
+def starts():
+    """For those that do not ask how two chains begin: to make good starts takes longest."""
+    return [EXACT.map()] * 2
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +93,7 @@ def test_the_number_of_threads_does_not_matter():
 
 
 def test_a_resumed_run_is_the_run_that_never_stopped(tmp_path):
-    options = {"seconds": None, "precision": 1e-9, "n_chains": 2, "starts": STARTS}
+    options = {"seconds": None, "precision": 1e-9, "n_chains": 2, "starts": starts()}
     whole = sample_hierarchies(MODEL, sweeps=250, **options)
     parts = sample_hierarchies(MODEL, sweeps=60, **options)
     parts = parts.resume(seconds=None, sweeps=190, precision=1e-9)
@@ -106,14 +111,14 @@ def test_a_checkpoint_of_a_score_that_was_edited_is_refused(tmp_path, monkeypatc
     monkeypatch.setattr(
         "palmette.sampling.hierarchies.sample.fingerprint", lambda *_: "only the body of a function differs"
     )
-    options = {"seconds": None, "sweeps": 20, "n_chains": 2, "starts": STARTS, "checkpoint": tmp_path / "chains.npz"}
+    options = {"seconds": None, "sweeps": 20, "n_chains": 2, "starts": starts(), "checkpoint": tmp_path / "chains.npz"}
     sample_hierarchies(MODEL, **options)
     with pytest.raises(ValueError, match="another model, seed or number of chains"):
         sample_hierarchies(MODEL.with_beta(1.1), **options)
 
 
 def test_no_start_is_made_for_nobody(monkeypatch):
-    options = {"seconds": None, "sweeps": 8, "n_chains": 2, "starts": STARTS}
+    options = {"seconds": None, "sweeps": 8, "n_chains": 2, "starts": starts()}
     found = sample_hierarchies(MODEL, **options)
     monkeypatch.setattr(HierarchyChains, "cooled", None)
     again = sample_hierarchies(MODEL, **options)
@@ -121,7 +126,7 @@ def test_no_start_is_made_for_nobody(monkeypatch):
 
 
 def test_starts_and_a_few_sweeps_are_made_whatever_the_clock_says(monkeypatch):
-    rungs = {"n_rungs": 3, "n_chains": 2, "starts": STARTS}
+    rungs = {"n_rungs": 3, "n_chains": 2, "starts": starts()}
     for options in ({}, rungs):
         post = sample_hierarchies(MODEL, seconds=0.0, **options)
         assert post.n_kept == 8
@@ -146,7 +151,7 @@ def test_an_interrupt_gives_what_is_there(monkeypatch):
             raise KeyboardInterrupt
         return True
 
-    options = {"seconds": None, "sweeps": 100, "n_chains": 2, "starts": STARTS}
+    options = {"seconds": None, "sweeps": 100, "n_chains": 2, "starts": starts()}
     whole = sample_hierarchies(MODEL, **options)
     monkeypatch.setattr(Chains, "advance", interrupted)
     some = sample_hierarchies(MODEL, **options)
@@ -157,7 +162,7 @@ def test_an_interrupt_gives_what_is_there(monkeypatch):
 
 
 def test_a_pickled_posterior_goes_on_where_it_was():
-    whole, part = (sample_hierarchies(MODEL, seconds=None, sweeps=n, n_chains=2, starts=STARTS) for n in (100, 40))
+    whole, part = (sample_hierarchies(MODEL, seconds=None, sweeps=n, n_chains=2, starts=starts()) for n in (100, 40))
     copied = pickle.loads(pickle.dumps(part))
     assert copied.map() == part.map()
     assert str(copied.verdict) == str(part.verdict)
@@ -166,7 +171,7 @@ def test_a_pickled_posterior_goes_on_where_it_was():
 
 
 def test_old_draws_are_thinned_out_when_there_is_no_more_room(monkeypatch):
-    options = {"seconds": None, "sweeps": 100, "n_chains": 2, "starts": STARTS}
+    options = {"seconds": None, "sweeps": 100, "n_chains": 2, "starts": starts()}
     whole = sample_hierarchies(MODEL, **options)
     monkeypatch.setattr("palmette.sampling.chains._ROOM", 32)
     few = sample_hierarchies(MODEL, **options)
