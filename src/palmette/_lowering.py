@@ -6,7 +6,7 @@ compiled. Here:
 - *Variables* that are assigned once, before every use, are values. Numba keeps what several blocks use in memory,
   stores and loads all of it (an array has seven fields), and clears it when it is no longer needed.
 - *Structures* are looked through: what was put into one is what is taken out of it.
-- *Arrays* are asked for items, rows and shapes directly, and *ranges* for numbers. Numba writes each into memory first.
+- *Arrays* are asked for items and shapes directly, and *ranges* for numbers. Numba writes each into memory first.
 
 Variables whose references are counted (`palmette._lean`), and all else that is not simple, are left to Numba.
 """

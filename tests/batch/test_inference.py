@@ -9,7 +9,7 @@ from collections import Counter
 import golden
 import numpy as np
 import pytest
-from cases import BATCH_KINDS, Tilted, draw_batch
+from cases import BATCH_KINDS, OfSizes, Tilted, draw_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import dasgupta, members, splits_of
@@ -17,7 +17,7 @@ from oracle import dasgupta, members, splits_of
 from palmette import HierarchyPosterior, ImpossibleData, batch
 from palmette import threads as schedule
 from palmette.hierarchy import Hierarchy
-from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, SplitModel, Uniform
+from palmette.models import Correlation, Dasgupta, Ginkgo, SplitFunction, Uniform
 
 
 def slow_answers(n, log_psi):
@@ -205,14 +205,8 @@ def test_results_cannot_be_written_to():
         result.log_partition[0] = 1.0
 
 
-class Plain(SplitModel):
-    """Two columns, no pairs and one parameter; nothing of it is ever compiled."""
-
-    n_features = 1
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = sums[0]
+class Plain(OfSizes):
+    """It is given two columns and one parameter, and never compiled."""
 
     @staticmethod
     def score(theta, parent, left, right):
