@@ -58,6 +58,13 @@ def test_the_perplexity_that_is_asked_for_is_found(problem, share):
     assert math.exp(count_at(precisely.beta).entropy) == pytest.approx(wanted, rel=2e-6)
 
 
+def test_the_least_perplexity_that_ties_leave_is_found_whatever_rounding_says():
+    w = np.ones((6, 6))
+    w[0, 2] = w[2, 0] = 0.0
+    model = at_perplexity(pal.models.Correlation(-w), 12, tolerance=1e-6)
+    assert math.exp(Oracle(6, correlation(-w, model.beta)).entropy) == pytest.approx(12.0, rel=1e-6)
+
+
 @given(problems(5), st.floats(0.0, 0.9))
 @settings(max_examples=40)
 def test_what_ties_forbid_is_refused_and_they_are_counted(problem, share):

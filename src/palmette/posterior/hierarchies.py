@@ -156,7 +156,8 @@ class HierarchyPosterior(
     def kl(self, other: HierarchyPosterior) -> float:
         """KL(self ‖ other) = Σ_H p(H) log(p(H)/q(H)), in nats; +inf if `other` forbids what occurs here.
 
-        Between two samples of trees that is nearly always so: see `smoothed` and `evaluate.agreement`.
+        Between two samples of trees that is nearly always so: see `smoothed` and `evaluate.agreement`. What is rarer
+        than any float64 does not occur.
         """
         if not isinstance(other, HierarchyPosterior):
             raise TypeError(f"expected another HierarchyPosterior, not {other!r}")

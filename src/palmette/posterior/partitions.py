@@ -88,7 +88,10 @@ class PartitionPosterior(
     # Other posteriors.
 
     def kl(self, other: PartitionPosterior) -> float:
-        """KL(self ‖ other) = Σ_π p(π) log(p(π)/q(π)), in nats; +inf if `other` forbids what occurs here."""
+        """KL(self ‖ other) = Σ_π p(π) log(p(π)/q(π)), in nats; +inf if `other` forbids what occurs here.
+
+        What is rarer than any float64 does not occur.
+        """
         if not isinstance(other, PartitionPosterior):
             raise TypeError(f"expected another PartitionPosterior, not {other!r}")
         self._require_possible()

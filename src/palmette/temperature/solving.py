@@ -101,7 +101,7 @@ def solve(
     for _ in range(300):
         near = min(states, key=lambda state: abs(state.entropy - target), default=None)
         if near is not None and abs(near.entropy - target) <= tolerance:
-            return _polished(near, states, target)
+            return _polished(near, states, target, tolerance)
         low = max((state for state in states if state.entropy > target), default=None)
         high = min((state for state in states if state.entropy < target), default=None)
         if near is None:
@@ -124,7 +124,7 @@ def _outwards(last: State, landscape: Landscape, target: float) -> float:
     return last.log_beta + towards * (min(ahead + _BEYOND, 4 * _STEP) if ahead > 0 else _STEP)
 
 
-def _polished(near: State, states: list[State], target: float) -> float:
+def _polished(near: State, states: list[State], target: float, tolerance: float) -> float:
     # From a posterior that is near enough, by the cubic to the next one, if that is near too.
     others = [state for state in states if (state.entropy - target) * (near.entropy - target) < 0]
     if near.entropy == target or not others:
@@ -132,4 +132,8 @@ def _polished(near: State, states: list[State], target: float) -> float:
     other = min(others, key=lambda state: abs(state.log_beta - near.log_beta))
     if abs(other.log_beta - near.log_beta) > _FAR:
         return near.log_beta
-    return _between(min(near, other), max(near, other), target)
+    found = _between(min(near, other), max(near, other), target)
+    # Where the entropy hardly falls any more, rounding alone puts it on the target's other side, and a cubic goes far
+    # for nothing: as far as a straight line would leave what is near enough.
+    share = (found - near.log_beta) / (other.log_beta - near.log_beta)
+    return found if share * abs(other.entropy - near.entropy) <= tolerance else near.log_beta
