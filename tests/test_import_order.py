@@ -16,11 +16,8 @@ DESIGN = Path(__file__).parents[1] / "docs/design.md"
 
 # From the bottom to the top. Those in one line do not import each other.
 ORDER = [
-    ["_plain", "_operators"],
-    ["_lowering"],
-    ["_lean"],
-    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "_parts", "octets", "whole_files"],
-    ["_immutable", "labels", "checks", "_jit"],
+    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "compilers", "whole_files"],
+    ["octets", "_immutable", "labels", "checks", "_jit"],
     ["_static", "clusters", "numeric", "hashing", "threads", "links"],
     ["formats", "drawing"],
     ["partition"],

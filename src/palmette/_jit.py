@@ -2,12 +2,13 @@
 
 Numba stores a compiled function on disk under its name and the age of its own file. It notices neither an edit
 in another file nor a different function behind the same global name. So the name of every cached kernel carries
-a digest of its own file and of all that this one imports from the package, directly or not, and a *template* (a plain
-function that calls names it does not define, such as ``log_psi``) becomes a kernel of its own name for each set of
-functions put in for them, whose files are part of the digest too.
+a digest of its own file, of all that this one imports from the package, directly or not, and of who compiles it. A
+*template* (a plain function that calls names it does not define, such as ``log_psi``) becomes a kernel of its own name
+for each set of functions put in for them, whose files are part of the digest too.
 
 Most of the time of a compilation goes into the *parts* of kernels, small functions that are always inlined. So they lie
-on disk as well, for the next kernel that is made of them, and are never made into machine code: see `palmette._parts`.
+on disk as well, for the next kernel that is made of them, and are never made into machine code: see
+`palmette.compilers.parts`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from typing import Any
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
-from palmette._lean import LeanDispatcher
-from palmette._parts import PartDispatcher
-from palmette._plain import IS_PLAIN, Plain
+from palmette.compilers.choice import SOURCES, PartDispatcher, WholeDispatcher
+from palmette.compilers.plain import IS_PLAIN, Plain
 
 __all__ = [
     "as_compiled",
@@ -95,7 +95,7 @@ def _imported(module: str) -> Iterator[str]:
 
 @functools.cache
 def _source_digest(*modules: str) -> str:
-    found, waiting = set(), list(modules)
+    found, waiting = set(), [*modules, *SOURCES]
     while waiting:
         module = waiting.pop()
         if module not in found and _source(module) is not None:
@@ -125,7 +125,7 @@ def _cache_on_disk(compiled: Any) -> None:
         compiled.enable_caching()
 
 
-class _Part(PartDispatcher):
+class _Part(PartDispatcher):  # type: ignore[misc]
     """A function that only kernels call: on disk if it is ours."""
 
     def compile(self, sig: Any) -> Any:
@@ -144,7 +144,7 @@ class _Part(PartDispatcher):
         return _callable(self)(*args, **named)
 
 
-class _Kernel(LeanDispatcher):
+class _Kernel(WholeDispatcher):  # type: ignore[misc]
     """A function that Python calls. Kernels that call it see a part, which needs no machine code of its own."""
 
     def __init__(self, py_func: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
@@ -167,7 +167,7 @@ def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bo
 
 @functools.cache
 def _callable(part: _Part) -> Any:
-    return LeanDispatcher(part.py_func, targetoptions={**part.targetoptions, "no_cpython_wrapper": False})
+    return WholeDispatcher(part.py_func, targetoptions={**part.targetoptions, "no_cpython_wrapper": False})
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from palmette._jit import inline
-from palmette._plain import IS_PLAIN
+from palmette.compilers.plain import IS_PLAIN
 from palmette.numeric import exponential, logarithm, one_minus_exponential
 from palmette.recursions.subsets import TILE
 

@@ -8,7 +8,7 @@ compiled. Here:
 - *Structures* are looked through: what was put into one is what is taken out of it.
 - *Arrays* are asked for items and shapes directly, and *ranges* for numbers. Numba writes each into memory first.
 
-Variables whose references are counted (`palmette._lean`), and all else that is not simple, are left to Numba.
+Variables whose references are counted (`palmette.compilers.lean`), and all else that is not simple, are left to Numba.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering
 
-from palmette._operators import signature_of
+from palmette.compilers.operators import signature_of
 
 __all__ = ["LeanLowering"]
 

@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 from numba.core import caching
 from numba.core.codegen import JITCodeLibrary
 
-from palmette._lean import LeanCompiler, LeanDispatcher
+from palmette.compilers.lean import LeanCompiler, LeanDispatcher
 
 __all__ = ["PartDispatcher"]
 

@@ -1,4 +1,4 @@
-"""With NUMBA_DISABLE_JIT kernels are run by Python, and say the same."""
+"""Kernels that Python runs, or that Numba compiles as it comes, say the same as ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from palmette import octets
-from palmette._plain import plain_octets
+from palmette.compilers.plain import plain_octets
 from palmette.progress import CompilationNotice, be_quiet
 
 PROGRAM = """
@@ -39,14 +39,17 @@ def flat(values):
         yield from flat(value) if isinstance(value, list) else [value]
 
 
-def test_plain_kernels_say_what_compiled_ones_say(capsys):
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+@pytest.mark.parametrize(
+    "way", [{"NUMBA_DISABLE_JIT": "1"}, pytest.param({"PALMETTE_NUMBA": "stock"}, marks=pytest.mark.slow)]
+)
+def test_other_kernels_say_what_compiled_ones_say(way, capsys):
+    environment = {**os.environ, **way}
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     exec(PROGRAM, {})
     both = [list(flat(json.loads(text))) for text in (capsys.readouterr().out, done.stdout)]
-    for compiled, plain in zip(*both, strict=True):
-        assert plain == (compiled if isinstance(compiled, str) else pytest.approx(compiled, rel=1e-10, abs=1e-12))
+    for ours, other in zip(*both, strict=True):
+        assert other == (ours if isinstance(ours, str) else pytest.approx(ours, rel=1e-10, abs=1e-12))
 
 
 def test_octets_have_plain_twins():

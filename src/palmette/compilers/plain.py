@@ -65,6 +65,7 @@ class Plain:
         self._run = types.FunctionType(function.__code__, _Globals(function.__globals__), *given)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        """What the function returns, by NumPy's rules."""
         with np.errstate(all="ignore"):
             return self._run(*args, **named)
 

@@ -11,8 +11,8 @@ from numba import njit
 from numba.core import compiler
 from numba.core.runtime import _nrt_python, rtsys
 
-from palmette import _lean
 from palmette._jit import called, inline, kernel
+from palmette.compilers import lean
 
 
 class Two(NamedTuple):
@@ -145,7 +145,7 @@ def test_nothing_is_freed_too_early_or_never(compiled):
 
 
 def counts(function):
-    compiled = _lean.LeanDispatcher(function.py_func)  # not on disk, where its code could not be read
+    compiled = lean.LeanDispatcher(function.py_func)  # not on disk, where its code could not be read
     compiled(example())
     code = "".join(compiled.inspect_llvm().values())
     return "call void @NRT_incref" in code or "call void @NRT_decref" in code
@@ -163,7 +163,7 @@ def test_what_turns_out_to_need_an_array_on_its_way_counts(monkeypatch):
         return two.values[0]
 
     compiled = kernel(copy)
-    monkeypatch.setattr(_lean, "_may_own", lambda state: False)
+    monkeypatch.setattr(lean, "_may_own", lambda state: False)
     assert compiled(example()) == 3.0
 
 
@@ -173,7 +173,7 @@ def test_what_is_called_sees_the_same_flags_whoever_calls():
         flags.nrt = True
         for name, value in options.items():
             setattr(flags, name, value)
-        return _lean._LeanFlags(flags).copy()
+        return lean._LeanFlags(flags).copy()
 
     alike = [shown(), shown(forceinline=True), shown(no_cpython_wrapper=True, no_cfunc_wrapper=True)]
     assert len(set(map(id, alike))) == 1

@@ -8,8 +8,8 @@ import llvmlite.ir as llvm
 import numpy as np
 import pytest
 
-from palmette import _lowering
-from palmette._lean import LeanDispatcher
+from palmette.compilers import lowering
+from palmette.compilers.lean import LeanDispatcher
 
 I64 = llvm.IntType(64)
 PAIR = llvm.LiteralStructType([I64, llvm.ArrayType(I64, 2)])
@@ -137,13 +137,13 @@ def opcodes(function, *args):
     """The instructions of a function as they are handed to LLVM."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        sweep = _lowering._sweep
+        sweep = lowering._sweep
 
         def swept(lowered):
             sweep(lowered)
             found.extend(line.opname for block in lowered.blocks for line in block.instructions)
 
-        patch.setattr(_lowering, "_sweep", swept)
+        patch.setattr(lowering, "_sweep", swept)
         LeanDispatcher(function)(*args)
     return found
 
@@ -165,7 +165,7 @@ def test_a_loop_over_an_array_is_little():
 @pytest.fixture
 def builder():
     function = llvm.Function(llvm.Module(), llvm.FunctionType(I64, [I64, I64, PAIR]), "f")
-    return _lowering._Builder(function.append_basic_block())
+    return lowering._Builder(function.append_basic_block())
 
 
 def test_what_was_put_into_a_structure_is_taken_out_of_it(builder):
@@ -194,7 +194,7 @@ def test_nothing_is_swept_away_that_somebody_looks_at(builder):
     either = builder.phi(I64)
     either.add_incoming(seen, start)
     builder.ret(builder.add(either, y))
-    _lowering._sweep(builder.function)
+    lowering._sweep(builder.function)
     left = [line for block in builder.function.blocks for line in block.instructions]
     assert unseen not in left
     assert [line.opname for line in left] == ["alloca", "store", "load", "br", "phi", "add", "ret"]

@@ -22,8 +22,8 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
-from palmette._lowering import LeanLowering
-from palmette._operators import TypingContext, is_plain
+from palmette.compilers.lowering import LeanLowering
+from palmette.compilers.operators import TypingContext, is_plain
 
 __all__ = ["LeanCompiler", "LeanDispatcher"]
 
