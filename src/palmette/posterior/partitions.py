@@ -13,7 +13,7 @@ from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.partition import Partition
 from palmette.passes.partitions import PartitionConditions, PartitionPasses, partition_passes
-from palmette.passes.partitions.protocol import Choices
+from palmette.passes.partitions.protocol import Choices, Normalised
 from palmette.passes.resources import Resources
 from palmette.posterior.base import Posterior
 from palmette.posterior.best_partitions import BestPartitions
@@ -96,9 +96,8 @@ class PartitionPosterior(
             raise TypeError(f"expected another PartitionPosterior, not {other!r}")
         self._require_possible()
         other._require_possible()
-        if not self._only_into(other._conditions.n_clusters):
-            return np.inf
-        return max(0.0, self.passes.divergence(self._possible, self._outside, other.passes, other._possible))
+        there = Normalised(other.passes, other._inside)
+        return max(0.0, self.passes.divergence(self._inside, self._outside, there))
 
     def condition(
         self,
@@ -154,9 +153,3 @@ class PartitionPosterior(
 
     def _make(self, clusters: list[int]) -> Partition:
         return self.passes.partition_of(clusters)
-
-    def _only_into(self, n_clusters: int | None) -> bool:
-        # Whether no other number of clusters can occur.
-        if n_clusters in (None, self._conditions.n_clusters):
-            return True
-        return not np.delete(self.n_clusters_probabilities(), n_clusters).any()

@@ -30,7 +30,7 @@ class CountedPartitionPasses(FullPartitionPasses):
         self, model: PartitionModel, conditions: PartitionConditions, resources: Resources | None = None
     ) -> None:
         assert conditions.n_clusters is not None
-        self.k = conditions.n_clusters
+        self.k = self.n_clusters = conditions.n_clusters
         super().__init__(model, conditions, resources)
 
     @property

@@ -36,6 +36,7 @@ class FullPartitionPasses(PartitionPasses):
     """All partitions of a model's leaves that meet the conditions. A cluster is named by its mask."""
 
     trellis = None
+    n_clusters: int | None = None
     end = 0  # the state in which nothing is left
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from palmette.partition import Partition
 from palmette.passes.protocol import Passes
 from palmette.trellis.partitions.sparse import PartitionTrellis
 
-__all__ = ["Choices", "PartitionPasses"]
+__all__ = ["Choices", "Normalised", "PartitionPasses"]
 
 Choices = tuple[Numbers, Numbers, Floats]  #: clusters, what each leaves or goes with, and a value
 
@@ -32,6 +32,8 @@ class PartitionPasses(Passes, Protocol):
     """What gives log ψ."""
     trellis: PartitionTrellis | None
     """The chosen clusters; None if all are there, so that sums are over every partition."""
+    n_clusters: int | None
+    """How many clusters the partitions have; None if it may be any number."""
 
     @property
     def log_psi(self) -> Floats:
@@ -110,14 +112,19 @@ class PartitionPasses(Passes, Protocol):
         large, small = self._expected_sum(mu, self.log_psi)
         return (self.log_partition(Z) - large) - small
 
-    def divergence(self, Z: Floats, mu: Floats, other: PartitionPasses, other_Z: Floats) -> float:
-        """Σ p log(p/q) over partitions, q being the other's; +inf where it gives a cluster that occurs no potential."""
+    def divergence(self, Z: Floats, mu: Floats, other: Normalised) -> float:
+        """Σ p log(p/q) over partitions, q being the other's; +inf where q = 0 < p."""
+        log_z, wanted = self.log_partition(Z), other.passes.n_clusters
+        if wanted not in (None, self.n_clusters):  # all other conditions are on single clusters: −inf in log ψ
+            others = np.delete(self.log_partitions_by_number(), wanted)
+            if (np.exp(others - log_z) > 0.0).any():
+                return np.inf
         with np.errstate(invalid="ignore"):  # where both are −inf
-            ratio = self.log_psi_elsewhere(mu > 0.0, other) - self.log_psi
+            ratio = self.log_psi_elsewhere(mu > 0.0, other.passes) - self.log_psi
         large, small = self._expected_sum(mu, ratio)
         if large == -np.inf:
             return np.inf
-        return (other.log_partition(other_Z) - self.log_partition(Z) - large) - small
+        return (other.passes.log_partition(other.Z) - log_z - large) - small
 
     def log_psi_elsewhere(self, wanted: npt.NDArray[np.bool_], other: PartitionPasses) -> Floats:
         """log ψ that `other` gives to the wanted clusters, by label; −inf where it does not have them."""
@@ -149,3 +156,10 @@ class PartitionPasses(Passes, Protocol):
             share = self.leaf_sums(weighted / np.maximum(self.sizes, 1))
         gaps = values[some] - self.cluster_sums(share)[some]
         return float(share.sum()), float(np.dot(mu[some], gaps))
+
+
+class Normalised(NamedTuple):
+    """The distribution of passes whose log Z is known."""
+
+    passes: PartitionPasses
+    Z: Floats

@@ -48,8 +48,9 @@ class SparsePartitionPasses(PartitionPasses):
         self._resources = Resources() if resources is None else resources
         self._to_trellis = align_labels(trellis.labels, model.labels)
         self._to_model = np.argsort(self._to_trellis)
-        if (k := self._conditions.n_clusters) is not None:
-            self._require(4 * (k + 1) * trellis.n_remainders)  # for finding the layers
+        self.n_clusters = self._conditions.n_clusters
+        if self.n_clusters is not None:
+            self._require(4 * (self.n_clusters + 1) * trellis.n_remainders)  # for finding the layers
         self._require(self.memory_needed)
 
     def _require(self, n_bytes: int) -> None:
@@ -59,8 +60,8 @@ class SparsePartitionPasses(PartitionPasses):
 
     @cached_property
     def _paths(self) -> Paths:
-        every, k = self.trellis.paths, self._conditions.n_clusters
-        return every if k is None else layered(*every, k)
+        every = self.trellis.paths
+        return every if self.n_clusters is None else layered(*every, self.n_clusters)
 
     @property
     def end(self) -> int:
