@@ -83,7 +83,8 @@ def test_passes_match_their_slow_twins(n, forbidden):
     np.testing.assert_allclose(Z, [twin.Z[m] for m in trellis.masks], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(M, [twin.M[m] for m in trellis.masks], rtol=1e-12, atol=1e-12)
     assert trellis.count_possible(log_psi > -np.inf) == twin.count[twin.root]
-    kernels.outside(*splits, Z, mu, share)
+    kernels.shares(*splits, Z, share)
+    kernels.outside(*splits[:-1], share, mu)
     if Z[-1] == -np.inf:
         return
     np.testing.assert_allclose(mu, [twin.mu[m] for m in trellis.masks], rtol=1e-10, atol=1e-14)

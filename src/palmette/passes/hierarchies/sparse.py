@@ -69,11 +69,8 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def shared(self, leaves: Iterable[int]) -> Ints:
         """(m,): how many of these leaves each cluster holds."""
-        return self.shared_mask(mask_of_leaves(leaves))
-
-    def shared_mask(self, mask: int) -> Ints:
-        """(m,): how many of the leaves of this bit mask each cluster holds."""
-        return np.asarray(np.bitwise_count(self.trellis.words & as_words([mask], self.n)).sum(axis=1, dtype=np.int64))
+        given = as_words([mask_of_leaves(leaves)], self.n)
+        return np.asarray(np.bitwise_count(self.trellis.words & given).sum(axis=1, dtype=np.int64))
 
     @property
     def _splits(self) -> tuple[int, Ints, Ints, Ints]:
@@ -116,9 +113,15 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def probabilities(self, Z: Floats) -> tuple[Floats, Floats]:
         """(m,) that each cluster occurs, and (n_splits,) of each split given its parent."""
-        mu, share = np.empty(self.trellis.n_clusters), np.empty(self.trellis.n_splits)
-        kernels.outside(*self._splits, self.log_psi, Z, mu, share)
+        mu, share = np.empty(self.trellis.n_clusters), self.shares(Z)
+        kernels.outside(*self._splits, share, mu)
         return read_only(mu), share
+
+    def shares(self, Z: Floats) -> Floats:
+        """(n_splits,): the probability of each split given its parent."""
+        share = np.empty(self.trellis.n_splits)
+        kernels.shares(*self._splits, self.log_psi, Z, share)
+        return share
 
     def count(self) -> int:
         """The number of hierarchies of non-zero potential, exactly."""
@@ -126,13 +129,13 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def entropy(self, Z: Floats, mu: Floats) -> float:
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
-        mu, share = self.probabilities(Z)
+        share = self.shares(Z)
         some = share > 0.0
         return float(-(mu[self.trellis.parent[some]] * share[some] * np.log(share[some])).sum())
 
     def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        mu, share = self.probabilities(Z)
+        share = self.shares(Z)
         t = self.trellis
         some = np.flatnonzero(share * mu[t.parent] > 0.0)
         P, L, R = (t.words[side[some]] for side in (t.parent, t.left, t.right))
@@ -141,7 +144,7 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
         """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
-        mu, share = self.probabilities(Z)
+        share = self.shares(Z)
         p = mu[self.trellis.parent] * share
         some = p > 0.0
         return float(p[some] @ values.split_log_potentials(self.trellis)[some])
@@ -185,7 +188,7 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def expected_lca_sizes(self, Z: Floats, mu: Floats) -> Floats:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
-        mu, share = self.probabilities(Z)
+        share = self.shares(Z)
         out = self._pairs()
         t = self.trellis
         kernels.add_separated(self.n, t.words, t.left, t.right, mu[t.parent] * t.sizes[t.parent] * share, out)
@@ -195,7 +198,7 @@ class SparseHierarchyPasses(HierarchyPasses):
 
     def expected_at_parting(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
         """(n, n): E[v(L, R)] at the split with i on one side and j on the other, 0 on the diagonal."""
-        mu, share = self.probabilities(Z)
+        share = self.shares(Z)
         out = self._pairs()
         t = self.trellis
         v = values.split_log_potentials(t)

@@ -16,7 +16,7 @@ from palmette._jit import kernel
 from palmette.clusters import member_list
 from palmette.numeric import exponential, unit_draw
 
-__all__ = ["add_pairs", "add_separated", "draw", "inside", "maximum", "outside"]
+__all__ = ["add_pairs", "add_separated", "draw", "inside", "maximum", "outside", "shares"]
 
 
 @kernel
@@ -51,17 +51,13 @@ def maximum(n, offsets, left, right, log_psi, M):
 
 
 @kernel
-def outside(n, offsets, left, right, log_psi, Z, mu, share):
-    """mu[p]: the probability that cluster p occurs; share[s]: that of split s given its parent. Both in [0, 1].
+def shares(n, offsets, left, right, log_psi, Z, share):
+    """share[s]: the probability of split s given its parent, in [0, 1]; 0 where that is impossible.
 
-    Shares are normalised once more, so that rounding in Z does not add up on the way down.
+    Normalised once more, so that rounding in Z does not add up on the way down.
     """
-    mu[:] = 0.0
     share[:] = 0.0
-    mu[mu.size - 1] = 1.0
-    for k in range(mu.size - n):
-        p = mu.size - 1 - k
-        mu[p] = min(mu[p], 1.0)
+    for p in range(n, offsets.size - 1):
         if Z[p] == -np.inf:
             continue
         total = 0.0
@@ -70,6 +66,17 @@ def outside(n, offsets, left, right, log_psi, Z, mu, share):
             total += share[s]
         for s in range(offsets[p], offsets[p + 1]):
             share[s] /= total
+
+
+@kernel
+def outside(n, offsets, left, right, share, mu):
+    """mu[p]: the probability that cluster p occurs, in [0, 1], given `shares`."""
+    mu[:] = 0.0
+    mu[mu.size - 1] = 1.0
+    for k in range(mu.size - n):
+        p = mu.size - 1 - k
+        mu[p] = min(mu[p], 1.0)
+        for s in range(offsets[p], offsets[p + 1]):
             mu[left[s]] += mu[p] * share[s]
             mu[right[s]] += mu[p] * share[s]
     for p in range(n):
