@@ -13,8 +13,8 @@ class Passes(Protocol):
     """A model on a trellis: sums, maxima, probabilities and draws over what meets the conditions.
 
     Clusters go by numbers. Z and M are tables of logarithms, as `inside` and `maximum` return them, μ is one of
-    probabilities over clusters. All three are read-only, as answers are and as every kernel is compiled for. Passes
-    keep nothing that a posterior would have to forget: whoever asks holds the tables.
+    probabilities over clusters. All three are read-only, as answers are and as every kernel is compiled for. Whoever
+    asks holds them; what passes keep is log ψ, as far as there is room, and what takes milliseconds to make.
     """
 
     n: int

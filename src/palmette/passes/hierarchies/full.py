@@ -112,14 +112,11 @@ class FullHierarchyPasses(AllHierarchyPasses):
     @property
     def _blocks(self) -> SplitBlocks:
         self._require_tables(6)
-        return SplitBlocks(self.log_psi_of, self.clusters, room=0)
+        return SplitBlocks(self.tables.log_psi_of, self.clusters, room=0)
 
     def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks."""
-        one, two = np.asarray(left, dtype=np.uint64), np.asarray(right, dtype=np.uint64)
-        out = np.empty(len(one))
-        self.tables.specialised(inside.log_psi_of_splits)(self.tables.data, one | two, one, two, out)
-        return out
+        return self.tables.log_psi_of(left, right)
 
     def with_sums(self, u: Floats) -> FullHierarchyPasses:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
@@ -154,12 +151,12 @@ class FullHierarchyPasses(AllHierarchyPasses):
 
     def divergence(self, Z: Floats, mu: Floats, other: SplitShares) -> float:
         """Σ p log(p/q) over hierarchies; +inf where q = 0 < p."""
-        match other:
-            case Normalised(FullHierarchyPasses(tables=theirs), other_Z):
-                self._require_tables(6)
-                kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
-                return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other_Z), mu)
-        return super().divergence(Z, mu, other)
+        if not isinstance(other, Normalised) or not isinstance(other.passes, FullHierarchyPasses):
+            return super().divergence(Z, mu, other)
+        self._require_tables(6)  # a fast path only: both are tabulated, so one kernel reads both
+        theirs = other.passes.tables
+        kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
+        return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other.Z), mu)
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
         """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""

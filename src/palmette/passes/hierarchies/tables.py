@@ -13,7 +13,7 @@ from palmette.array_types import Floats, Masks
 from palmette.clusters import cluster_members
 from palmette.labels import describe_cluster
 from palmette.models.full_tables import Potentials
-from palmette.models.split_model import HierarchyModel
+from palmette.models.split_model import HierarchyModel, MaskList
 from palmette.passes.all_clusters import AllClusters
 from palmette.recursions.hierarchies.inside import log_psi_of_splits, solve_all
 from palmette.threads import Workers
@@ -53,6 +53,13 @@ class SplitTables(NamedTuple):
     def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
         """How many of these clusters come next, and what the compiled log ψ reads for them: all, and the tables."""
         yield len(parents), self.data
+
+    def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
+        """log ψ of the splits into these pairs of clusters, given as masks."""
+        one, two = np.asarray(left, dtype=np.uint64), np.asarray(right, dtype=np.uint64)
+        out = np.empty(len(one))
+        self.specialised(log_psi_of_splits)(self.data, one | two, one, two, out)
+        return out
 
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""

@@ -197,7 +197,7 @@ class FullPartitionPasses(PartitionPasses):
         """log ψ that `other` gives to the wanted clusters, by label; −inf where it does not have them."""
         if not isinstance(other, FullPartitionPasses):
             return super().log_psi_elsewhere(wanted, other)
-        masks = np.flatnonzero(wanted)
+        masks = np.flatnonzero(wanted)  # a fast path only: both go by masks, so all are looked up at once
         theirs = np.zeros_like(masks)
         for leaf, place in enumerate(align_labels(other.model.labels, self.model.labels)):
             theirs |= ((masks >> leaf) & 1) << place
