@@ -128,7 +128,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     row = {"model": name, "beta": beta, "n": n}
     row["tabulate"], _ = best_time(lambda: passes.log_psi, 1)
     row["log_z"], Z = best_time(passes.inside, repeat)
-    row["fell_back"] = passes.sums()[1] / 2**n
+    row["fell_back"] = passes.segments.sums()[1] / 2**n
     row["map"], M = best_time(passes.maximum, repeat)
     best = passes.choices(passes.start, M)[2].max()
 

@@ -150,12 +150,12 @@ def test_a_term_is_not_lost_because_one_of_its_factors_underflows():
 def test_sums_beyond_the_range_of_float64_are_done_again_exactly(beta, monkeypatch):
     model = CorrelationClusters(affinities(13), beta)
     fast = passes_of(model)
-    (Z, n_unsafe), M = fast.sums(), fast.maximum()
+    (Z, n_unsafe), M = fast.segments.sums(), fast.maximum()
     numbers = fast.log_partitions_by_number()
     assert n_unsafe > 0
     monkeypatch.setattr(segments, "SERIAL", 30)
     slow = passes_of(model)
-    slow_Z, n_unsafe = slow.sums()
+    slow_Z, n_unsafe = slow.segments.sums()
     assert n_unsafe == 0
     np.testing.assert_allclose(Z, slow_Z, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(M, slow.maximum())
@@ -166,7 +166,7 @@ def test_sums_beyond_the_range_of_float64_are_done_again_exactly(beta, monkeypat
 def test_what_is_linear_in_the_size_costs_no_digits_and_no_second_pass(tilt, monkeypatch):
     table = random_table(13, seed=2) + tilt * np.bitwise_count(np.arange(1 << 13))
     fast = passes_of(table_model(table))
-    Z, n_unsafe = fast.sums()
+    Z, n_unsafe = fast.segments.sums()
     assert n_unsafe == 0
     monkeypatch.setattr(segments, "SERIAL", 30)
     np.testing.assert_allclose(Z, passes_of(table_model(table)).inside(), rtol=1e-12)
@@ -187,7 +187,7 @@ def test_what_is_linear_in_the_size_costs_no_digits_and_no_second_pass(tilt, mon
 def test_sets_that_conditions_make_impossible_are_not_done_again(given):
     model = CorrelationClusters(affinities(14))
     passes = passes_of(model, given=given)
-    Z, n_unsafe = passes.sums()
+    Z, n_unsafe = passes.segments.sums()
     assert n_unsafe == 0
     blocks = [mask_of(group) for group in (*given.get("together", ()), *given.get("require", ()))]
     masks = np.arange(1 << 14)

@@ -1,9 +1,14 @@
-"""The subsets of some leaves, in tiles: the walk that every general kernel shares.
+"""The subsets of some leaves, in tiles: the walk of the general kernels that add up or compare numbers.
 
 The splits {L, R} of P are the subsets L ∋ lowest leaf of P, L ≠ P, in increasing order of L; the clusters that can be
 taken from a set, and what can join a cluster, are subsets too. Those of the eight lowest leaves are tabulated once, so
 the walk is two nested loops: `high` over the subsets of the other leaves, and a tile ``base | high | table[j]`` without
 a serial chain, which the processor can overlap.
+
+Others go from one subset to the next by `next_subset`, since a tile would gain them nothing or cost more: draws stop
+where all are served; the trace of a best hierarchy is n − 1 walks; counts are integers, and ask for log ψ only where
+there is something to count; lists, and log ψ that comes as one, go by the number of the subset; what is sent down to
+the parts is scattered. The fast paths walk tops and middles of segments in its place.
 """
 
 from __future__ import annotations

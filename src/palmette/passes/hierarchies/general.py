@@ -1,4 +1,4 @@
-"""The passes over the full trellis for any model, in log space; see `recursions.hierarchies`."""
+"""The passes over the full trellis for any model, in log space: `recursions.hierarchies.inside` and `outside`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes over the full trellis for separable models, one size of P after the other: `recursions.hierarchies`."""
+"""The passes over the full trellis for separable models, size by size: `recursions.hierarchies.separable`."""
 
 from __future__ import annotations
 

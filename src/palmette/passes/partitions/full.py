@@ -23,7 +23,7 @@ from palmette.passes.all_clusters import AllClusters
 from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.passes.partitions.draws import draw_memberships
 from palmette.passes.partitions.protocol import Choices, PartitionPasses
-from palmette.passes.partitions.segments import SegmentPasses
+from palmette.passes.partitions.segments import SegmentPasses, nothing_left
 from palmette.passes.resources import Resources
 from palmette.recursions.partitions import full as kernels
 from palmette.threads import Workers
@@ -97,22 +97,11 @@ class FullPartitionPasses(PartitionPasses):
 
     def inside(self) -> Floats:
         """(2^n,): log Z of every set; −inf where it has no partition."""
-        return self.sums()[0]
-
-    def sums(self) -> tuple[Floats, int]:
-        """`inside`, and how many of the sums left the safe range and were done again in log space."""
-        Z, n_unsafe = _nothing_left(1 << self.n), 0
-        self.segments.sum_first(Z, Z)
-        with self.clusters.workers("summing partitions", 0.5 * 3.0**self.n) as workers:
-            first = self.segments.n_first
-            while first < len(Z):  # sets with the same highest leaf need only sets with a lower one
-                n_unsafe += self.segments.sum_range(workers, Z[:first], Z[: 2 * first], first)
-                first *= 2
-        return read_only(Z), n_unsafe
+        return read_only(self.segments.sums()[0])
 
     def maximum(self) -> Floats:
         """(2^(n−1),): log M of every set without the last leaf: all that can be left."""
-        M = _nothing_left(1 << (self.n - 1))
+        M = nothing_left(1 << (self.n - 1))
         self.segments.max_first(M, M)
         with self.clusters.workers("finding the best partition", 0.5 * 3.0 ** (self.n - 1)) as workers:
             first = self.segments.n_first
@@ -135,7 +124,7 @@ class FullPartitionPasses(PartitionPasses):
         """(n + 1,): log Z_k of all leaves for every number k of clusters."""
         self.clusters.require_bytes(self.memory_needed + (24 << self.n))
         out = np.full(self.n + 1, -np.inf)
-        here = _nothing_left(1 << (self.n - 1))
+        here = nothing_left(1 << (self.n - 1))
         with self.clusters.workers("numbers of clusters", self.n * 0.5 * 3.0 ** (self.n - 1)) as workers:
             for k in range(1, self.n + 1):
                 out[k] = self.sum_of_all(here)
@@ -252,10 +241,3 @@ class FullPartitionPasses(PartitionPasses):
         work = np.exp2(self.sizes[masks], dtype=np.float64)
         fixed = (self.log_psi, rest, np.uint64(modulus))
         workers.run(lambda i, j: kernels.count_sets(*fixed, masks[i:j], out), work)
-
-
-def _nothing_left(length: int) -> Floats:
-    # The empty set has one partition, without clusters; of the others nothing is known yet.
-    V = np.full(length, -np.inf)
-    V[0] = 0.0
-    return V

@@ -1,4 +1,7 @@
-"""Sums and maxima for every set of a range, over the clusters that can be taken first: `recursions.partitions`."""
+"""Sums and maxima for every set of a range, over the clusters that can be taken first.
+
+Kernels: `recursions.partitions.segments`, and those in log space of `recursions.partitions.full`.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.passes.all_clusters import SERIAL, AllClusters
-from palmette.recursions.hierarchies.separable.segments import MIDDLE, SEGMENT, SEGMENT_LEAVES
 from palmette.recursions.partitions import segments
 from palmette.recursions.partitions.full import max_sets, sum_sets
+from palmette.recursions.segments import MIDDLE, SEGMENT, SEGMENT_LEAVES
 from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
 from palmette.threads import Workers
 
-__all__ = ["SegmentPasses"]
+__all__ = ["SegmentPasses", "nothing_left"]
 
 
 class SegmentPasses:
@@ -26,15 +29,25 @@ class SegmentPasses:
     """
 
     def __init__(self, clusters: AllClusters, log_psi: Floats, blocks: list[int]) -> None:
-        self._sizes = clusters.sizes
+        self._clusters, self._sizes, self._n = clusters, clusters.sizes, clusters.n
         self._log_psi = log_psi
         self._blocks = blocks
-        self._n = clusters.n
 
     @property
     def n_first(self) -> int:
         """The sets below this one are done by one serial call, those from here on in segments."""
         return 1 << (self._n if self._n <= SERIAL else SEGMENT_LEAVES)
+
+    def sums(self) -> tuple[Floats, int]:
+        """log Z of every set, into any number of clusters, and how many sums left the safe range; see `sum_range`."""
+        Z, n_unsafe = nothing_left(1 << self._n), 0
+        self.sum_first(Z, Z)
+        with self._clusters.workers("summing partitions", 0.5 * 3.0**self._n) as workers:
+            first = self.n_first
+            while first < len(Z):  # sets with the same highest leaf need only sets with a lower one
+                n_unsafe += self.sum_range(workers, Z[:first], Z[: 2 * first], first)
+                first *= 2
+        return Z, n_unsafe
 
     def sum_first(self, rest: Floats, out: Floats) -> None:
         """out[S] = log Σ exp(log ψ(C) + rest[S ∖ C]) for 1 ≤ S < n_first; `rest` may be `out`."""
@@ -100,6 +113,13 @@ class SegmentPasses:
         out = np.empty(len(values))
         _in_slices(workers, len(values), lambda i, j: segments.tabulate(self._sizes, values, slope, i, j, out))
         return out
+
+
+def nothing_left(length: int) -> Floats:
+    """A table in which the empty set has one partition, without clusters; of the others nothing is known yet."""
+    V = np.full(length, -np.inf)
+    V[0] = 0.0
+    return V
 
 
 def _in_slices(workers: Workers, length: int, call: Callable[[int, int], Any]) -> list[Any]:

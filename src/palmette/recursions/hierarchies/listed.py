@@ -70,15 +70,13 @@ def send_down(parents, log_psi, Z, weight, out):
 
     With μ for both, which may be one array, that is the outside pass.
     """
-    values = np.empty(log_psi.shape[1])
     for i in range(parents.size):
         P = np.uint64(parents[i])
-        _add_parts(P, log_psi[i], Z, values)
         lowest = lowest_leaf(P)
         sub = ZERO
-        for j in range(values.size):
+        for j in range(log_psi.shape[1]):
             L = lowest | sub
-            sent = weight[P] * exponential(values[j] - Z[P])
+            sent = weight[P] * exponential(log_psi[i, j] + (Z[L] + Z[P ^ L]) - Z[P])
             out[L] += sent
             out[P ^ L] += sent
             sub = next_subset(sub, P ^ lowest)

@@ -1,0 +1,1 @@
+"""Chosen clusters and the paths of choices that partitions are."""

@@ -1,4 +1,4 @@
-"""Where clusters lie: segments of 512 that share all but the nine lowest leaves, and the tables of one size |P|."""
+"""The clusters of a segment by size, and the tables of one size |P|."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import inline, kernel
+from palmette.array_types import Ints, Words
 from palmette.clusters import cluster_sizes, lowest_leaf
 from palmette.numeric import exponential
+from palmette.recursions.segments import LOW, MIDDLE, SEGMENT, SEGMENT_LEAVES
 
 __all__ = [
     "LEAST_LOG_SUM",
     "LIFT",
-    "LOW",
-    "MIDDLE",
     "SEGMENT",
     "SEGMENT_LEAVES",
     "WITHIN",
@@ -28,31 +28,23 @@ __all__ = [
     "tabulate_powers",
 ]
 
-LOW = 3  # leaves whose subsets are one octet
-MIDDLE = 6
-SEGMENT_LEAVES = LOW + MIDDLE
-SEGMENT = 1 << SEGMENT_LEAVES
-
 # Every G is at most e^LIFT, so that sums of products stay below 2^29 e^(2 LIFT), which is finite. Where a factor or a
 # product underflows, less than 2^-1022 e^LIFT = e^-408 is lost; 2^29 times that is nothing beside a sum of e^-350.
 LIFT = 300.0
 LEAST_LOG_SUM = -350.0 - 2 * LIFT
 
-_WORDS = npt.NDArray[np.uint64]
-_PLACES = npt.NDArray[np.int64]
-
 
 class Within(NamedTuple):
     """The masks within a segment by size, and those of its middle leaves; where each size from −LOW on begins."""
 
-    masks: _WORDS
-    mask_begins: _PLACES
-    middles: _WORDS
-    middle_begins: _PLACES
+    masks: Words
+    mask_begins: Ints
+    middles: Words
+    middle_begins: Ints
     sizes: npt.NDArray[np.uint8]
 
 
-def _by_size(n: int) -> tuple[_WORDS, _PLACES]:
+def _by_size(n: int) -> tuple[Words, Ints]:
     sizes = cluster_sizes(n)
     order = np.argsort(sizes, kind="stable")
     return order.astype(np.uint64), np.searchsorted(sizes[order], np.arange(-LOW, n + LOW + 2)).astype(np.int64)
