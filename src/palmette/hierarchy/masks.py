@@ -1,4 +1,4 @@
-"""Hierarchies from the bit masks of their clusters."""
+"""Hierarchies from the bit masks of their clusters, and back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.clusters import cluster_members
+from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.hierarchy import Hierarchy
+from palmette.labels import align_labels
 
-__all__ = ["hierarchy_of_masks", "parents_of_masks"]
+__all__ = ["hierarchy_of_masks", "masks_of_hierarchy", "parents_of_masks"]
+
+
+def masks_of_hierarchy(hierarchy: Hierarchy, labels: tuple[str, ...]) -> list[int]:
+    """The bit mask of every node of a hierarchy, with its leaves numbered as in `labels`.
+
+    >>> masks_of_hierarchy(Hierarchy.from_newick("((a,b),c);"), ("c", "b", "a"))
+    [4, 2, 1, 6, 7]
+    """
+    return cluster_bits(hierarchy.parents, align_labels(labels, hierarchy.labels).tolist())
 
 
 def hierarchy_of_masks(masks: Iterable[int], labels: tuple[str, ...]) -> Hierarchy:

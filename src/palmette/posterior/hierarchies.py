@@ -72,7 +72,7 @@ class HierarchyPosterior(
     @cached
     def entropy(self) -> float:
         """−Σ p(H) log p(H), in nats; exp of it is the effective number of hierarchies."""
-        if "_occurrence" not in self._values:
+        if not self._known("_occurrence"):
             return max(0.0, self.passes.entropy_alone(self._possible))
         mu, entropy = self._occurrence
         return max(0.0, self.passes.entropy(self._possible, mu) if entropy is None else entropy)
@@ -86,7 +86,7 @@ class HierarchyPosterior(
         milliseconds: up to 12 leaves, or 300,000 splits of a sparse trellis. ``post.support(post.map())`` has them
         always, for as much time as the MAP itself.
         """
-        self._require_possible()
+        self._require_possible()  # by sums: a log ψ that is NaN shows in them, and maxima pass over it
         return self._shown(self._best)
 
     # One given hierarchy.
@@ -167,10 +167,13 @@ class HierarchyPosterior(
             )
         self._require_possible()
         found = self._tempered_kl(other)
-        return self._divergence(Normalised(other.passes, other._possible)) if found is None else max(0.0, found)
+        return self.divergence(Normalised(other.passes, other._possible)) if found is None else max(0.0, found)
 
-    def _divergence(self, other: SplitShares) -> float:
-        # KL(self ‖ other), also from what is no posterior.
+    def divergence(self, other: SplitShares) -> float:
+        """KL(self ‖ other) in nats from what need not be a posterior, over the same labels: see `smoothed`.
+
+        All that is asked of it is the probability of a split given its parent.
+        """
         found = self.passes.divergence(self._possible, self._outside, other)
         return 0.0 if found < 0.0 else found  # rounding
 

@@ -9,9 +9,7 @@ from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits
-from palmette.hierarchy.masks import hierarchy_of_masks
-from palmette.labels import align_labels
+from palmette.hierarchy.masks import hierarchy_of_masks, masks_of_hierarchy
 from palmette.posterior.consensus import consensus
 from palmette.posterior.draws import DrawSequence
 from palmette.posterior.tables import ClusterRow, Table, member_table
@@ -66,7 +64,7 @@ class Draws(DrawSequence[Hierarchy]):
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the share of the draws that have each of its clusters as support."""
         share = self._share_by_mask()
-        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        masks = masks_of_hierarchy(hierarchy, self.labels)
         return hierarchy.with_support([share.get(mask, 0.0) for mask in masks])
 
     def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:

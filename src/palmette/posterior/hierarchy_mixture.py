@@ -86,7 +86,7 @@ class HierarchyMixture(Mixture[Hierarchy, HierarchyPosterior, SparseTrellis], Hi
         weights = self.weights * self._each(lambda part: float(part._outside[cluster]))
         if not weights.any():
             return None
-        left, right, _ = self.passes.splits(cluster, self._frame._inside)
+        left, right, _ = self.passes.splits(cluster, self._outside)  # whatever the table: only the parts are wanted
         shares = self._mean(lambda part: _shares(part, cluster, len(left)), weights / weights.sum())
         return left, right, np.minimum(shares, 1.0)
 

@@ -11,9 +11,7 @@ from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_mask, cluster_members
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits
-from palmette.hierarchy.masks import hierarchy_of_masks
-from palmette.labels import align_labels
+from palmette.hierarchy.masks import hierarchy_of_masks, masks_of_hierarchy
 from palmette.passes.hierarchies.protocol import HierarchyPasses, Splits
 from palmette.posterior.consensus import check_threshold, consensus
 from palmette.posterior.distribution import Distribution
@@ -74,7 +72,7 @@ class HierarchyVerbs(Distribution[Hierarchy]):
 
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as its `support`."""
-        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        masks = masks_of_hierarchy(hierarchy, self.labels)
         numbers = np.array([self.passes.number(mask) for mask in masks])
         return hierarchy.with_support(np.where(numbers >= 0, self._outside[numbers], 0.0))
 

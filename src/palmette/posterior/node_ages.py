@@ -11,9 +11,9 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Numbers
 from palmette.checks import check_number
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits, heights_from_lengths
+from palmette.hierarchy.arrays import heights_from_lengths
+from palmette.hierarchy.masks import masks_of_hierarchy
 from palmette.hierarchy.tree_set import TreeSet
-from palmette.labels import align_labels
 from palmette.posterior.conditional_clusters import sample_weights
 from palmette.trellis.hierarchies.observed import check_weights, observe
 
@@ -58,12 +58,10 @@ def node_ages(
     given = sample_weights(trees, weights)
     found = list(trees)
     weight = check_weights(given, len(found))
-    wanted = cluster_bits(hierarchy.parents, range(hierarchy.n_leaves))
-    at = {mask: node for node, mask in enumerate(wanted)}
+    at = {mask: node for node, mask in enumerate(masks_of_hierarchy(hierarchy, hierarchy.labels))}
     ages = np.full((hierarchy.n_nodes, len(found)), np.nan)
     for t, tree in enumerate(found):
-        order = align_labels(hierarchy.labels, tree.labels).tolist()
-        for mask, age in zip(cluster_bits(tree.parents, order), _ages(tree, t).tolist(), strict=True):
+        for mask, age in zip(masks_of_hierarchy(tree, hierarchy.labels), _ages(tree, t).tolist(), strict=True):
             if mask in at:
                 ages[at[mask], t] = age
     figures = np.array([_figures(row, weight, level) for row in ages])

@@ -18,9 +18,7 @@ from palmette.array_types import Floats, Ints, Words
 from palmette.checks import check_integer, check_positive
 from palmette.clusters import Cluster, cluster_mask
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits
-from palmette.hierarchy.masks import hierarchy_of_masks
-from palmette.labels import align_labels
+from palmette.hierarchy.masks import hierarchy_of_masks, masks_of_hierarchy
 from palmette.posterior.conditional_clusters import sample_weights
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.trellis.bit_sets import as_words
@@ -72,7 +70,7 @@ class SmoothedTrees:
         """log p(H); finite for every binary hierarchy over these labels."""
         if not hierarchy.is_binary:
             raise ValueError("the hierarchy is not binary; there are no probabilities of others")
-        masks = cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        masks = masks_of_hierarchy(hierarchy, self.labels)
         inner = hierarchy.children.tolist()
         if not inner:
             return 0.0
@@ -129,7 +127,7 @@ class SmoothedTrees:
             raise TypeError(f"expected what from_trees makes, a HierarchyPosterior on a sparse trellis, not {other!r}")
         if other.labels != self.labels:
             raise ValueError("the two samples have different leaves; read both files with the same labels")
-        return other._divergence(self)
+        return other.divergence(self)
 
     def split_log_shares(self, parent: Words, left: Words, right: Words) -> Floats:
         """log of the probability of each split, given as bit sets, given its parent."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from palmette.array_types import Floats, Ints, Numbers
 from palmette.checks import check_integer
 from palmette.drawing.cards import html_table
 
@@ -106,8 +106,8 @@ def _text(cell: object) -> str:
 
 def member_table(
     members: Callable[[int], Iterable[int]],
-    sizes: npt.NDArray[np.integer],
-    probabilities: npt.NDArray[np.float64],
+    sizes: Numbers,
+    probabilities: Floats,
     labels: tuple[str, ...],
     row_type: type[Row] = ClusterRow,  # type: ignore[assignment]
 ) -> Table[Row]:
@@ -122,12 +122,12 @@ def member_table(
     return Table(row_type, row, len(sizes))
 
 
-def likeliest(probabilities: npt.NDArray[np.float64], most: int | None) -> npt.NDArray[np.intp]:
+def likeliest(probabilities: Floats, most: int | None) -> Ints:
     """Where the `most` largest of them stand (None: all), the first of equals first."""
     return largest(probabilities, None if most is None else check_integer("most", most, 1))[:most]
 
 
-def largest(values: npt.NDArray[np.float64], most: int | None) -> npt.NDArray[np.intp]:
+def largest(values: Floats, most: int | None) -> Ints:
     """Where the `most` largest above −inf stand (None: all), and all that equal the last; the first of equals first."""
     found = np.flatnonzero(values > -np.inf)
     if most is not None and most < len(found):  # so that millions need not be sorted
@@ -138,7 +138,7 @@ def largest(values: npt.NDArray[np.float64], most: int | None) -> npt.NDArray[np
 def split_table(
     left: Callable[[int], Iterable[int]],
     right: Callable[[int], Iterable[int]],
-    probabilities: npt.NDArray[np.float64],
+    probabilities: Floats,
     labels: tuple[str, ...],
 ) -> Table[SplitRow]:
     """The splits of one cluster by falling probability, then in their order; left(i) and right(i) are leaves."""

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints, Masks
 from palmette.passes.hierarchies.blocks import SplitBlocks
 from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies.draws import draw_splits
@@ -16,13 +15,11 @@ from palmette.recursions.hierarchies.draws import draw_splits
 __all__ = ["draw_masks"]
 
 
-def draw_masks(
-    tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: int
-) -> tuple[npt.NDArray[np.uint32], Floats]:
+def draw_masks(tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
     """(size, n − 1) increasing masks of the clusters of two leaves or more of each draw; (size,) log potentials."""
     n = tables.clusters.n
     log_potential = np.zeros(size)
-    pending: list[list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]] = [[] for _ in range(n + 1)]
+    pending: list[list[tuple[Masks, Ints]]] = [[] for _ in range(n + 1)]
     if n > 1:
         pending[n].append((np.full(size, (1 << n) - 1, np.uint32), np.arange(size)))
     visited = []
@@ -57,9 +54,7 @@ def _from(first: int, call: Callable[[int, int], None]) -> Callable[[int, int], 
     return lambda a, b: call(first + a, first + b)
 
 
-def _by_draw(
-    visited: list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]], size: int, n: int
-) -> npt.NDArray[np.uint32]:
+def _by_draw(visited: list[tuple[Masks, Ints]], size: int, n: int) -> Masks:
     if n < 2 or size == 0:
         return np.empty((size, n - 1), np.uint32)
     cluster = np.concatenate([part[0] for part in visited])

@@ -13,9 +13,9 @@ from palmette.clusters import Cluster, cluster_mask, mask_of_leaves
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
-from palmette.hierarchy.arrays import cluster_bits
+from palmette.hierarchy.masks import masks_of_hierarchy
 from palmette.hierarchy.tree_set import TreeSet, binary_trees
-from palmette.labels import align_labels, leaf_index, leaf_numbers
+from palmette.labels import leaf_index, leaf_numbers
 from palmette.models.split_function import SplitValues, split_values
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.passes.hierarchies.conditions import HierarchyConditions
@@ -286,7 +286,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
         return mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1
 
     def _masks_of(self, hierarchy: Hierarchy) -> list[int]:
-        return cluster_bits(hierarchy.parents, align_labels(self.labels, hierarchy.labels).tolist())
+        return masks_of_hierarchy(hierarchy, self.labels)
 
     def __repr__(self) -> str:
         return f"SampledPosterior({self.model!r}{self.conditions.phrase()}: {self._judgement()})"

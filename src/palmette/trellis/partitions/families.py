@@ -85,6 +85,7 @@ def _distinct(parts: list[tuple[Ints, Indices]]) -> tuple[Ints, Indices]:
 
 @kernel
 def _mark_new(bounds: Ints, members: Indices, table: Ints, is_new: npt.NDArray[np.bool_]) -> None:
+    # As `slot_of` of `hashing` does it for rows of one length; clusters have any number of leaves.
     last = np.uint64(table.size - 1)
     for i in range(bounds.shape[0]):
         own = members[bounds[i, 0] : bounds[i, 1]]
