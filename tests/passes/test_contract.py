@@ -12,6 +12,7 @@ from partition_oracle import PartitionOracle, mask_of, meets
 
 from palmette import Hierarchy, Partition, PartitionTrellis, SparseTrellis
 from palmette.models import CorrelationClusters, Dasgupta, SplitFunction
+from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.full import FullHierarchyPasses
 from palmette.passes.hierarchies.listed import ListedHierarchyPasses
 from palmette.passes.hierarchies.protocol import HierarchyPasses, Normalised
@@ -48,14 +49,19 @@ def some_of(n):
     return SparseTrellis.from_hierarchies(map(Hierarchy.from_newick, given), closed=True)
 
 
+GIVEN = HierarchyConditions(LABELS).and_also(require=[[0, 1]], forbid=[[3, 4]])
+
 HIERARCHIES = {
     "full": (FullHierarchyPasses, lambda model: FullHierarchyPasses(model)),
+    "full, given": (FullHierarchyPasses, lambda model: FullHierarchyPasses(model, GIVEN)),
     "listed": (ListedHierarchyPasses, lambda model: ListedHierarchyPasses(model)),
+    "listed, given": (ListedHierarchyPasses, lambda model: ListedHierarchyPasses(model, GIVEN)),
     "sparse, all clusters": (
         SparseHierarchyPasses,
         lambda model: SparseHierarchyPasses(model, SparseTrellis.from_clusters(every_cluster(), LABELS)),
     ),
     "sparse": (SparseHierarchyPasses, lambda model: SparseHierarchyPasses(model, some_of(N))),
+    "sparse, given": (SparseHierarchyPasses, lambda model: SparseHierarchyPasses(model, some_of(N), GIVEN)),
 }
 
 
@@ -64,10 +70,9 @@ def every_cluster():
 
 
 def oracle_of(passes, w=W):
-    if passes.trellis is None:
-        return Oracle(N, dasgupta(w, 0.3))
-    there = set(passes.trellis.masks)
-    return Oracle(N, dasgupta(w, 0.3), lambda clusters: clusters <= there)
+    there = set(range(1 << N) if passes.trellis is None else passes.trellis.masks)
+    given = bool(passes._conditions)
+    return Oracle(N, dasgupta(w, 0.3), lambda cs: cs <= there and not (given and (0b00011 not in cs or 0b11000 in cs)))
 
 
 @pytest.fixture(params=HIERARCHIES)
@@ -116,8 +121,11 @@ def test_splits_add_up_to_their_cluster(hierarchies):
         one, two = ([hierarchies.mask_of(int(part)) for part in side] for side in (left, right))
         assert one == sorted(one, key=lambda mask: hierarchies.number(mask))
         assert all(a & -a < b & -b and a | b == hierarchies.mask_of(number) for a, b in zip(one, two, strict=True))
-        np.testing.assert_allclose(hierarchies.log_psi_of(one, two), values - Z[left] - Z[right], atol=1e-12)
-        np.testing.assert_allclose(hierarchies.log_psi_of(two, one), values - Z[left] - Z[right], atol=1e-12)
+        some = np.flatnonzero((Z[left] > -math.inf) & (Z[right] > -math.inf))  # all, without conditions
+        log_psi = values[some] - Z[left[some]] - Z[right[some]]
+        np.testing.assert_allclose(hierarchies.log_psi_of(one, two)[some], log_psi, atol=1e-12)
+        np.testing.assert_allclose(hierarchies.log_psi_of(two, one)[some], log_psi, atol=1e-12)
+        assert len(some) == len(values) or hierarchies._conditions
         words = [as_words(masks, N) for masks in ([a | b for a, b in zip(one, two, strict=True)], one, two)]
         np.testing.assert_allclose(hierarchies.split_log_shares(*words, Z), values - Z[number], atol=1e-12)
 
@@ -125,8 +133,11 @@ def test_splits_add_up_to_their_cluster(hierarchies):
 def test_entropy_and_pairs_of_hierarchies(hierarchies):
     oracle = oracle_of(hierarchies)
     Z = hierarchies.inside()
-    mu = hierarchies.outside(Z).mu
-    assert hierarchies.entropy(Z, mu) == pytest.approx(oracle.entropy, rel=1e-10)
+    mu, entropy = hierarchies.outside(Z)
+    exact = pytest.approx(oracle.entropy, rel=1e-10)
+    assert hierarchies.entropy(Z, mu) == exact
+    assert hierarchies.entropy_alone(Z) == exact
+    assert entropy is None or entropy == exact
     sizes, sums = hierarchies.expected_lca_sizes(Z, mu), hierarchies.pair_sums(mu)
     for i in range(N):
         for j in range(N):
@@ -200,15 +211,23 @@ def test_other_sums_on_the_same_clusters(hierarchies):
 # Partitions.
 
 
+CHOSEN = [*([i] for i in range(N)), [0, 1], [0, 2], [2, 3], [0, 2, 3], [1, 4], [0, 1, 2, 3, 4]]
+TOGETHER_AND_APART = PartitionConditions(LABELS).and_also(forbid=[[2, 3]], together=[[0, 1]], apart=[[1, 4]])
+
 PARTITIONS = {
     "full": (FullPartitionPasses, lambda model: FullPartitionPasses(model)),
+    "full, given": (FullPartitionPasses, lambda model: FullPartitionPasses(model, TOGETHER_AND_APART)),
     "counted": (
         CountedPartitionPasses,
         lambda model: CountedPartitionPasses(model, PartitionConditions(LABELS).and_also(n_clusters=K)),
     ),
-    "sparse": (
+    "sparse, all clusters": (
         SparsePartitionPasses,
         lambda model: SparsePartitionPasses(model, PartitionTrellis.from_clusters(every_cluster(), LABELS)),
+    ),
+    "sparse": (
+        SparsePartitionPasses,
+        lambda model: SparsePartitionPasses(model, PartitionTrellis.from_clusters(CHOSEN, LABELS)),
     ),
     "sparse, counted": (
         SparsePartitionPasses,
@@ -233,8 +252,10 @@ def partitions(kind):
 
 def partition_oracle(kind, w=W):
     number = K if "counted" in kind else None
+    conditions = ((), [0b01100], [0b00011], [0b10010]) if "given" in kind else ((), (), (), ())
+    there = set(map(mask_of, CHOSEN if kind == "sparse" else every_cluster()))
     value = lambda cluster: sum(w[i, j] for i in cluster for j in cluster if i < j)  # noqa: E731
-    return PartitionOracle(N, value, lambda clusters: meets(clusters, (), (), (), (), number))
+    return PartitionOracle(N, value, lambda cs: cs <= there and meets(cs, *conditions, number))
 
 
 def test_every_kind_of_passes_over_partitions_is_held_to_the_contract():
