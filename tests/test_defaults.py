@@ -18,7 +18,9 @@ def default_of(function, name):
 
 
 def option_of(command, name):
-    found = palmette.get_command(None, command)
+    found = palmette
+    for word in command.split():
+        found = found.get_command(None, word)
     return next(option.default for option in found.params if option.name == name)
 
 
@@ -54,9 +56,15 @@ def test_every_table_of_clusters_begins_at_the_same_probability():
         ("report.belief", "pictured_leaves"),
         ("cli.asking.bootstrap", "resampled_leaves"),
         ("cli.asking.bootstrap", "most_resampled_leaves"),
+        ("cli.commands.coalescent", "most_particles"),
+        ("cli.commands.ultrametric", "starts"),
+        ("cli.reading.partition_models", "pseudo_count"),
+        ("sklearn.partitions", "pseudo_count"),
+        ("evidence.compare", "evidence_tolerance"),
+        ("jets.fitting", "evidence_tolerance"),
     ],
 )
-def test_whoever_stops_at_a_number_of_leaves_asks_the_record(module, name):
+def test_whoever_has_no_signature_to_show_it_asks_the_record(module, name):
     read = import_module(f"palmette.{module}")
     assert read.DEFAULTS is DEFAULTS
     assert f"DEFAULTS.{name}" in inspect.getsource(read)
@@ -67,6 +75,59 @@ def test_clusterers_have_limits_of_their_own():
     hierarchies, partitions = sklearn.TrellisClustering(), sklearn.PartitionTrellisClustering()
     assert hierarchies.max_leaves == partitions.max_leaves == DEFAULTS.fitted_leaves
     assert hierarchies.min_share == DEFAULTS.fitted_share
+
+
+def test_one_way_leads_beyond_the_exact_limit():
+    sklearn = pytest.importorskip("palmette.sklearn")
+    found = {default_of(ask, "beyond") for ask in (pal.search.posterior, pal.batch.infer, pal.jets.infer)}
+    found |= {option_of(command, "beyond") for command in ("hierarchies", "partitions", "jets infer")}
+    found |= {sklearn.TrellisClustering().beyond, sklearn.PartitionTrellisClustering().beyond}
+    assert found == {DEFAULTS.beyond}
+
+
+def test_every_consensus_begins_at_the_same_probability():
+    found = {
+        default_of(answers.consensus, "threshold")
+        for answers in (
+            pal.HierarchyPosterior,
+            pal.PartitionPosterior,
+            pal.Draws,
+            pal.sampling.SampledPosterior,
+            pal.sampling.SampledPartitions,
+            pal.coalescent.CoalescentDraws,
+        )
+    }
+    assert found | {option_of("hierarchies", "threshold"), option_of("coalescent", "threshold")} == {DEFAULTS.consensus}
+
+
+def test_particles_are_proposed_by_who_asks():
+    sklearn = pytest.importorskip("palmette.sklearn")
+    smc, rate_by_evidence = pal.coalescent.smc, pal.coalescent.rate_by_evidence
+    assert default_of(smc, "proposal") == DEFAULTS.proposal
+    assert default_of(rate_by_evidence, "proposal") == option_of("coalescent", "proposal") == DEFAULTS.quick_proposal
+    assert sklearn.CoalescentClustering().proposal == DEFAULTS.fitted_proposal
+    assert default_of(smc, "n_particles") == DEFAULTS.n_particles
+    assert default_of(rate_by_evidence, "n_particles") == DEFAULTS.rate_particles
+    assert default_of(smc, "n_runs") == option_of("coalescent", "runs") == DEFAULTS.particle_runs
+
+
+def test_rows_vary_about_their_leaves_in_clusterers_alone():
+    sklearn = pytest.importorskip("palmette.sklearn")
+    covariance = pal.coalescent.sample_covariance
+    found = {pal.coalescent.Brownian().leaf_variance, default_of(covariance, "leaf_variance")}
+    assert found | {option_of("coalescent", "leaf_variance")} == {DEFAULTS.leaf_variance}
+    assert sklearn.CoalescentClustering().leaf_variance == DEFAULTS.fitted_leaf_variance
+
+
+def test_descents_begin_by_who_asks():
+    clusterer = pytest.importorskip("palmette.sklearn").UltrametricClustering()
+    assert default_of(pal.ultrametric.fit, "start") == clusterer.start == DEFAULTS.start
+    assert option_of("ultrametric", "loss") == DEFAULTS.loss
+    assert clusterer.loss == DEFAULTS.fitted_loss
+
+
+def test_parameters_are_at_their_best_within_one_tolerance():
+    assert default_of(pal.evidence.maximise, "tolerance") == DEFAULTS.evidence_tolerance
 
 
 @pytest.mark.slow

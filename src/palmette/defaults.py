@@ -1,4 +1,4 @@
-"""One answer to "how far, unless I say otherwise?": the limits that functions, commands and clusterers share.
+"""One answer to "how far, and which way, unless I say otherwise?": what functions, commands and clusterers share.
 
 Every limit is a time: a call without options should be over in some ten seconds on two cores. Seconds of
 ``search.posterior`` (log Z, the MAP and the probabilities of all clusters) on two cores that others used as well, by
@@ -28,6 +28,7 @@ times that with 20.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 __all__ = ["DEFAULTS", "Defaults"]
 
@@ -46,6 +47,8 @@ class Defaults:
     function_bytes: int = 600_000_000
     #: Splits up to which the probabilities of clusters come unasked with a hierarchy: all of 12 leaves, 2 to 6 ms.
     support_splits: int = 300_000
+    #: What takes over beyond: chains see all clusterings, and say how far to trust them; chosen clusters are a bound.
+    beyond: Literal["sampled", "sparse"] = "sampled"
     #: Leaves of each problem of a batch up to which everything is summed over; larger ones are sampled.
     batch_leaves: int = 20
     #: What that may be set to for jets: minutes for each, and half a gigabyte.
@@ -91,6 +94,8 @@ class Defaults:
     fitted_sweeps: int = 100
     #: Probability from which on a cluster is listed: there are up to 2^n, and most are next to impossible.
     min_probability: float = 0.01
+    #: Probability above which a cluster is in the consensus: of those above a half no two contradict each other.
+    consensus: float = 0.5
     #: Share of the posterior from which on a cluster is added to a sparse trellis.
     min_share: float = 1e-4
     #: The same for a clusterer, for the same reason as `fitted_leaves`.
@@ -103,6 +108,36 @@ class Defaults:
     within: float = 0.25
     #: The same for a clusterer, as a share of each column's: as all its defaults, by the sets of docs/scikit_learn.md.
     fitted_within: float = 0.1
+    #: Rows that the mean of all counts for in each cluster: below 1 they may lie further apart than they are wide.
+    pseudo_count: float = 0.1
+    #: Nats within which parameters are at their best: far below the 1 from which on evidence begins to tell.
+    evidence_tolerance: float = 0.02
+    #: Particles of a sample of histories: half a minute for 100 leaves by "post-post" (docs/performance.md).
+    n_particles: int = 100
+    #: The same of a command at most, which takes as many as ten seconds hold: of small tables that would be millions.
+    most_particles: int = 10_000
+    #: The same for each rate that is tried by the evidence: errors are far below how much it changes with the rate.
+    rate_particles: int = 200
+    #: Independent runs that particles are shared out to: their spread is part of every error.
+    particle_runs: int = 4
+    #: How the next event of a particle is drawn: of so many particles these leave most that are independent.
+    proposal: str = "post-post"
+    #: The same where time is what is given, in a command and for rates by the evidence: a particle costs least.
+    quick_proposal: str = "prior-post"
+    #: The same for a clusterer, which may have hundreds of rows: n² integrals in place of n³.
+    fitted_proposal: str = "race"
+    #: Variance of rows about their leaves, in units of the rate: none, so that equal rows are refused and not hidden.
+    leaf_variance: float = 0.0
+    #: The same for a clusterer, which has to take equal rows.
+    fitted_leaf_variance: float = 0.1
+    #: What an ultrametric is fitted by: squared differences to the distances, and nothing else.
+    loss: str = "closest"
+    #: The same for a clusterer, whose cut would split off outliers: and no small clusters at large heights.
+    fitted_loss: str = "closest+size"
+    #: Where a descent begins: at what is to be fitted.
+    start: str = "weights"
+    #: The same for a command, which is run once: from both, and the better is kept, in twice the time.
+    starts: tuple[str, ...] = ("weights", "average")
     #: Nearest neighbours of each vertex of a graph that an ultrametric is fitted on.
     neighbours: int = 5
     #: Evaluations of a loss at most; nearly all descents settle before.

@@ -117,7 +117,7 @@ def infer(
     streams: npt.ArrayLike | None = None,
     exact_leaves: int = DEFAULTS.batch_leaves,
     sweeps: int = DEFAULTS.batch_sweeps,
-    beyond: Beyond = "sampled",
+    beyond: Beyond = DEFAULTS.beyond,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> BatchResult:
@@ -204,7 +204,7 @@ class _Arrays(NamedTuple):
                 self.drawn[:, rows], self.logs[i] = found.drawn, found.drawn_log_probs
 
 
-def work_of(sizes: Ints, n_draws: int, exact_leaves: int, sweeps: int, beyond: Beyond = "sampled") -> Floats:
+def work_of(sizes: Ints, n_draws: int, exact_leaves: int, sweeps: int, beyond: Beyond = DEFAULTS.beyond) -> Floats:
     """Nanoseconds that problems of these sizes take, about."""
     small = np.minimum(sizes, exact_leaves)
     exact = _NANOSECONDS * 3.0**small + n_draws * _DRAW_NANOSECONDS * 2.0**small

@@ -123,7 +123,7 @@ beyond_options = stack(
     click.option(
         "--beyond",
         type=click.Choice(["sampled", "sparse"]),
-        default="sampled",
+        default=DEFAULTS.beyond,
         show_default=True,
         help="With more leaves than that: Markov chains, with errors; or a sparse trellis of chosen clusters.",
     ),
@@ -144,7 +144,9 @@ probability_options = stack(
         show_default=True,
         help="Of clusters that are listed.",
     ),
-    click.option("--threshold", type=float, default=0.5, show_default=True, help="Of clusters in the consensus."),
+    click.option(
+        "--threshold", type=float, default=DEFAULTS.consensus, show_default=True, help="Of clusters in the consensus."
+    ),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."),
 )
 answer_options = stack(

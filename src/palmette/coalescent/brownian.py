@@ -27,6 +27,7 @@ from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.motion import square_root, whitened
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.walks import walk_numbers
+from palmette.defaults import DEFAULTS
 from palmette.numeric import LOG_2_PI
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ class Brownian(Process):
     predict_entries, draw_entries, walk = predict_numbers, draw_numbers, walk_numbers
 
     def __init__(
-        self, rate: npt.ArrayLike = 1.0, root: Gaussian | Literal["flat"] = "flat", leaf_variance: float = 0.0
+        self,
+        rate: npt.ArrayLike = 1.0,
+        root: Gaussian | Literal["flat"] = "flat",
+        leaf_variance: float = DEFAULTS.leaf_variance,
     ) -> None:
         self.rate = _check_rate(rate)
         if not (isinstance(root, Gaussian) or root == "flat"):

@@ -22,6 +22,7 @@ from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import ages_of, ages_since_leaves, evaluate_events
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.priors import InverseGamma, InverseWishart, Prior
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["by_moments", "estimate_rate", "estimate_scale", "estimate_shape", "sample_covariance"]
@@ -36,7 +37,7 @@ _STEP = 1e-4  # in log scale, of a central difference
 def sample_covariance(
     x: npt.ArrayLike,
     shape: Shape = "diagonal",
-    leaf_variance: float = 0.0,
+    leaf_variance: float = DEFAULTS.leaf_variance,
     leaf_ages: npt.ArrayLike | None = None,
 ) -> Any:
     """The covariance of the rows of x, over 1 + leaf_variance: an unbiased estimate of Λ, whatever the history was.

@@ -17,6 +17,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_integer
 from palmette.coalescent.sites import IndependentSites
 from palmette.coalescent.smc import smc
+from palmette.defaults import DEFAULTS
 from palmette.progress import purpose
 
 __all__ = ["RateByEvidence", "rate_by_evidence"]
@@ -40,9 +41,9 @@ class RateByEvidence(NamedTuple):
 def rate_by_evidence(
     x: npt.ArrayLike,
     process: IndependentSites,
-    n_particles: int = 200,
+    n_particles: int = DEFAULTS.rate_particles,
     *,
-    proposal: str = "prior-post",
+    proposal: str = DEFAULTS.quick_proposal,
     rng: int = 0,
     leaf_ages: npt.ArrayLike | None = None,
     threads: int | None = None,

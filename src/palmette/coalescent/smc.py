@@ -26,6 +26,7 @@ from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
 from palmette.coalescent.twins import refuse_twins
 from palmette.coalescent.verdict import REMEDY, collapse, is_collapsed
+from palmette.defaults import DEFAULTS
 from palmette.errors import InfiniteDensity
 from palmette.labels import check_labels, labels_of
 from palmette.progress import Progress
@@ -40,12 +41,12 @@ RESAMPLINGS = ("stratified", "systematic", "multinomial")
 def smc(
     x: npt.ArrayLike,
     process: Process,
-    n_particles: int = 100,
+    n_particles: int = DEFAULTS.n_particles,
     *,
-    proposal: str = "post-post",
+    proposal: str = DEFAULTS.proposal,
     resampling: str = "stratified",
     resample_below: float = 0.5,
-    n_runs: int = 4,
+    n_runs: int = DEFAULTS.particle_runs,
     rng: np.random.Generator | int | None = None,
     labels: Iterable[str] | None = None,
     leaf_ages: npt.ArrayLike | None = None,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card
 from palmette.evidence.family import Family
 from palmette.evidence.maximise import Optimum, best_without_structure
@@ -20,7 +21,6 @@ Hierarchies = HierarchyPosterior | HierarchyMixture | SampledPosterior
 Partitions = PartitionPosterior | PartitionMixture | SampledPartitions
 Compared = Hierarchies | Partitions | Optimum
 
-_TOLERANCE = 0.02  # nats
 _FROM: dict[Strength, float] = {"very strong": 5.0, "strong": 3.0, "positive": 1.0}
 _WORDS = {"positive": "prefer", "strong": "strongly prefer", "very strong": "very strongly prefer"}
 _NAMES = {"hierarchies": ("a hierarchy", "no hierarchy"), "partitions": ("several clusters", "one cluster")}
@@ -120,5 +120,5 @@ def compare(found: Compared, /, *, at_best: bool | None = False) -> Comparison:
 
 def _best_without_structure(model: Model) -> float:
     family = Family(model.with_parameters, model.free_parameters, model.parameter_ranges, None)
-    found = best_without_structure(family, _TOLERANCE)
+    found = best_without_structure(family, DEFAULTS.evidence_tolerance)
     return -math.inf if found is None else found

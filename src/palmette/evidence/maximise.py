@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from palmette.array_types import Floats
 from palmette.checks import check_integer, check_positive
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card, html_table
 from palmette.evidence.climbing import climb
 from palmette.evidence.family import FORMULA_VALUES, Family
@@ -66,7 +67,7 @@ def maximise(
     /,
     *,
     within: Mapping[str, tuple[float, float]] | None = None,
-    tolerance: float = 0.02,
+    tolerance: float = DEFAULTS.evidence_tolerance,
     most: int = 100,
     trellis: SomeTrellis | None = None,
     **start: float,

@@ -15,6 +15,7 @@ from palmette.batch.inference import Beyond, infer, work_of
 from palmette.batch.potentials import log_potentials
 from palmette.batch.problems import Problems, merge_rows
 from palmette.checks import check_choice
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.jets.jet import Jet, Jets
 from palmette.jets.sequential import ALGORITHMS, GEOMETRIES, cluster
@@ -62,7 +63,7 @@ class Inference:
     sweeps: int
     threads: int | None
     geometry: str = "pp"
-    beyond: Beyond = "sampled"
+    beyond: Beyond = DEFAULTS.beyond
 
     def model(self, momenta: Floats) -> Ginkgo:
         """The model of one jet."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_number
+from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import card, html_table
 from palmette.errors import ImpossibleData
 from palmette.evidence.climbing import climb
@@ -35,7 +36,6 @@ __all__ = ["ShowerFit", "fit_shower"]
 
 _START = 1.0
 _FEW = 100  # jets; as well as these can tell, the maximum is found by large steps
-_TOLERANCE = 0.02  # nats
 _UNIT = 2.5  # standard errors that small steps are measured by
 _MOST_SUMS = 30  # of each of the two
 _UNHEARD_OF = 10.0  # jets that should be there: that none is has a probability of e^−10
@@ -184,7 +184,7 @@ def _climbed(
         return asked({**fixed, **values_at(names, x)})
 
     start = np.clip(np.full(len(names), math.log(_START)), low, high)
-    tolerance = _TOLERANCE * max(1.0, n_jets / _FEW)
+    tolerance = DEFAULTS.evidence_tolerance * max(1.0, n_jets / _FEW)
     rough = climb(log_likelihood, start, low, high, tolerance=tolerance, most=_MOST_SUMS)
     errors = log_errors(-rough.hessian, names, edges_at(names, rough.x, low, high))
     unit = np.where(np.isfinite(errors), np.minimum(_UNIT * errors, 1.0), 1.0)
@@ -193,7 +193,7 @@ def _climbed(
         np.zeros(len(names)),
         (low - rough.x) / unit,
         (high - rough.x) / unit,
-        tolerance=_TOLERANCE,
+        tolerance=DEFAULTS.evidence_tolerance,
         most=_MOST_SUMS,
     )
     x = np.clip(rough.x + unit * fine.x, low, high)

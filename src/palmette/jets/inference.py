@@ -42,7 +42,7 @@ def infer(
     max_leaves: int = DEFAULTS.jet_leaves,
     exact_leaves: int = DEFAULTS.batch_leaves,
     sweeps: int = DEFAULTS.batch_sweeps,
-    beyond: Beyond = "sampled",
+    beyond: Beyond = DEFAULTS.beyond,
     geometry: str = "pp",
     by: str | Sequence[str] | None = None,
     engine: Engine = None,

@@ -75,7 +75,7 @@ class Draws(DrawSequence[Hierarchy]):
         sizes = np.array([masks[i].bit_count() for i in keep], dtype=np.int64)
         return member_table(lambda i: cluster_members(masks[keep[i]]), sizes, shares[keep], self.labels)
 
-    def consensus(self, threshold: float = 0.5) -> Hierarchy:
+    def consensus(self, threshold: float = DEFAULTS.consensus) -> Hierarchy:
         """The hierarchy of the clusters in more than this share of the draws."""
         return consensus(*self._shares(), self.labels, threshold)
 

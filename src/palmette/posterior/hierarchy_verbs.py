@@ -48,7 +48,7 @@ class HierarchyVerbs(Distribution[Hierarchy]):
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
         return Draws(*self._sampled(size, rng), self.labels, self.passes.trellis)
 
-    def consensus(self, threshold: float = 0.5) -> Hierarchy:
+    def consensus(self, threshold: float = DEFAULTS.consensus) -> Hierarchy:
         """The clusters with probability strictly above `threshold`, as one hierarchy that may be multifurcating.
 
         From one half on no two can cross; below, they are added by falling probability where they fit.

@@ -59,7 +59,7 @@ class PartitionVerbs(Distribution[Partition]):
         """`size` independent exact draws. `rng` is a seed or a generator; the same seed gives the same draws."""
         return PartitionDraws(*self._sampled(size, rng), self.labels)
 
-    def consensus(self, threshold: float = 0.5) -> Partition:
+    def consensus(self, threshold: float = DEFAULTS.consensus) -> Partition:
         """The partition with the largest Σ (P(i ~ j) − threshold) over the pairs that it puts together.
 
         At one half it has the smallest expected number of pairs that it treats differently from a draw (Binder's

@@ -75,7 +75,7 @@ def posterior(
     exact_leaves: int | None = None,
     max_memory: int | None = None,
     perplexity: float | None = None,
-    beyond: Beyond = "sampled",
+    beyond: Beyond = DEFAULTS.beyond,
     seconds: float | None = DEFAULTS.seconds,
     sweeps: int | None = None,
     hierarchies: Iterable[Hierarchy] = (),

@@ -7,6 +7,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.coalescent import Brownian, IndependentSites, flat_clusters, greedy, smc
 from palmette.coalescent.process import Process
+from palmette.defaults import DEFAULTS
 from palmette.partition import Partition
 from palmette.sklearn._base import HierarchyClusterer, moments
 
@@ -67,10 +68,10 @@ class CoalescentClustering(HierarchyClusterer):
         n_clusters: int | None = None,
         *,
         process: Any = "brownian",
-        leaf_variance: float = 0.1,
+        leaf_variance: float = DEFAULTS.fitted_leaf_variance,
         n_particles: int | None = None,
         rule: Any = "rate1",
-        proposal: str = "race",
+        proposal: str = DEFAULTS.fitted_proposal,
         threshold: float = 0.0,
         random_state: Any = None,
         progress: bool | None = None,

@@ -112,7 +112,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
         gamma: float | None = None,
         missing: str | None = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
-        beyond: str = "sampled",
+        beyond: str = DEFAULTS.beyond,
         sweeps: int | None = None,
         min_share: float = DEFAULTS.fitted_share,
         max_clusters: int = DEFAULTS.max_clusters,

@@ -91,7 +91,7 @@ class PartitionTrellisClustering(ModelClusterer):
         concentration: float = 1.0,
         likelihood: Any = None,
         max_leaves: int = DEFAULTS.fitted_leaves,
-        beyond: str = "sampled",
+        beyond: str = DEFAULTS.beyond,
         sweeps: int | None = None,
         random_state: Any = None,
         progress: bool | None = None,
@@ -141,5 +141,8 @@ def _default_likelihood(points: Floats) -> NormalGamma:
     means, variances = moments(points)
     variances = np.where(variances > 0.0, variances, 1.0)
     return NormalGamma(
-        mean=means.tolist(), pseudo_count=0.1, shape=1.0, rate=(DEFAULTS.fitted_within * variances).tolist()
+        mean=means.tolist(),
+        pseudo_count=DEFAULTS.pseudo_count,
+        shape=1.0,
+        rate=(DEFAULTS.fitted_within * variances).tolist(),
     )

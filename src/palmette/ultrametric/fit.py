@@ -91,7 +91,7 @@ def fit(
     graph: Graph,
     loss: Loss,
     *,
-    start: str | npt.ArrayLike | Sequence[str] = "weights",
+    start: str | npt.ArrayLike | Sequence[str] = DEFAULTS.start,
     steps: str = "rounds",
     iterations: int = DEFAULTS.iterations,
     learning_rate: float = DEFAULTS.learning_rate,

@@ -28,13 +28,14 @@ from palmette.cli.telling.files import Files, check_file, with_support, write_ro
 from palmette.cli.telling.results import judged
 from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
+from palmette.defaults import DEFAULTS
 from palmette.errors import InfiniteDensity
 
 __all__ = ["coalescent"]
 
 _PROCESSES = {"brownian": "Brownian motion", "sites": "categorical sites"}
 
-_FEWEST, _MOST = 100, 10_000
+_FEWEST, _MOST = DEFAULTS.n_particles, DEFAULTS.most_particles
 _EVALUATIONS = 4e8  # of pairs and columns: "prior-post" does about 4e7 a second
 
 
@@ -69,20 +70,24 @@ _particle_options = stack(
     click.option(
         "--runs",
         type=click.IntRange(1, 1000),
-        default=4,
+        default=DEFAULTS.particle_runs,
         show_default=True,
         help="Independent ones, whose spread is part of every error.",
     ),
     click.option(
         "--proposal",
         type=click.Choice(["prior-post", "race", "post-post", "prior-prior"]),
-        default="prior-post",
+        default=DEFAULTS.quick_proposal,
         show_default=True,
         help="How the next event is drawn.",
     ),
     click.option("--rate", type=_positive, help="Of change, for all columns; estimated unless given."),
     click.option(
-        "--leaf-variance", type=float, default=0.0, show_default=True, help="Of rows, in units of the rate (brownian)."
+        "--leaf-variance",
+        type=float,
+        default=DEFAULTS.leaf_variance,
+        show_default=True,
+        help="Of rows, in units of the rate (brownian).",
     ),
     probability_options,
     draws_option(),

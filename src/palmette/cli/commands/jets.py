@@ -67,7 +67,7 @@ _law_options = stack(
     click.option(
         "--beyond",
         type=click.Choice(get_args(Beyond)),
-        default="sampled",
+        default=DEFAULTS.beyond,
         show_default=True,
         help="Larger jets than --exact-leaves: by chains, or on a sparse trellis.",
     ),

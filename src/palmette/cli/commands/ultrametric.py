@@ -35,7 +35,7 @@ __all__ = ["ultrametric"]
 @click.option(
     "--loss",
     type=click.Choice(["closest", "closest+size", "dasgupta"]),
-    default="closest",
+    default=DEFAULTS.loss,
     show_default=True,
     help="What is made small: squared differences to the distances, these plus small clusters, Dasgupta's cost.",
 )
@@ -76,7 +76,7 @@ def ultrametric(file: str, as_json: bool, n_clusters: int | None, **options: Any
         fitted = pal.ultrametric.fit(
             graph,
             pal.ultrametric.losses.named_loss(options["loss"], graph),
-            start=("weights", "average"),
+            start=DEFAULTS.starts,
             iterations=options["iterations"],
             progress=progress(options["quiet"]),
         )

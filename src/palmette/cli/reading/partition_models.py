@@ -7,6 +7,7 @@ import click
 import palmette as pal
 from palmette.array_types import Floats
 from palmette.cli.reading.problem import Problem
+from palmette.defaults import DEFAULTS
 
 __all__ = ["NAMES", "choose_model"]
 
@@ -37,4 +38,4 @@ def _likelihood(options: dict[str, Any]) -> Any:
             return pal.likelihoods.DirichletCategorical()
     if not 0 < options["within"] < float("inf"):
         raise click.BadParameter(f"{options['within']} is not a positive number", param_hint="--within")
-    return pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=options["within"])
+    return pal.likelihoods.NormalGamma(pseudo_count=DEFAULTS.pseudo_count, rate=options["within"])

@@ -131,7 +131,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
             found.setdefault(self._seen.trellis.hierarchy_of(rows[i]), float(values[i]))
         return [(self.support(hierarchy), value) for hierarchy, value in found.items()]
 
-    def consensus(self, threshold: float = 0.5) -> Hierarchy:
+    def consensus(self, threshold: float = DEFAULTS.consensus) -> Hierarchy:
         """The clusters of more than this probability, as one hierarchy that may be multifurcating."""
         p = self._smoothed.values
         clusters = np.flatnonzero(p > threshold)

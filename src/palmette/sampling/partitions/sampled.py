@@ -118,7 +118,7 @@ class SampledPartitions(Sampled[ClusterModel, Partition, PartitionTrellis]):
                 found[name] = self._drawn(int(i)), float(values[i])
         return list(found.values())
 
-    def consensus(self, threshold: float = 0.5) -> Partition:
+    def consensus(self, threshold: float = DEFAULTS.consensus) -> Partition:
         """Of all draws, that with the largest Σ (P(i ~ j) − threshold) over the pairs that it puts together.
 
         At one half it has the smallest expected number of pairs that it treats differently from a draw (Binder's
