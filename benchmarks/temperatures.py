@@ -88,7 +88,7 @@ def search(name: str, model: pal.models.SplitModel, cold: float) -> list[str]:
     beta = scan.beta_at(scan.check(100.0))
     seconds = time.perf_counter() - begin
     perplexity = np.exp(pal.HierarchyPosterior(model.with_beta(beta), progress=False).entropy)
-    return [name, f"{len(scan._rows)} + 1", f"{seconds / cold:.1f}", f"{abs(perplexity / 100 - 1):.0e}"]
+    return [name, f"{scan.n_posteriors} + 1", f"{seconds / cold:.1f}", f"{abs(perplexity / 100 - 1):.0e}"]
 
 
 def large(n: int) -> None:

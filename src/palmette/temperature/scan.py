@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.checks import check_number
+from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.models.base import require_model
 from palmette.models.tempered import Tempered, require_tempered
@@ -44,7 +45,7 @@ class Scan:
     def __init__(self, model: Tempered, trellis: SomeTrellis | None, progress: bool | None) -> None:
         require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
         require_tempered(model)
-        self.things = model.clusterings
+        self.clusterings = model.clusterings
         self._model, self._trellis, self._progress = model, trellis, progress
         self._rows: dict[float, TemperatureRow] = {}
 
@@ -52,12 +53,13 @@ class Scan:
         """The posterior at one inverse temperature."""
         return posterior_of(self._model.with_beta(beta), trellis=self._trellis, progress=self._progress)
 
-    def row(self, beta: float) -> TemperatureRow:
-        """The posterior at one inverse temperature, in numbers; computed once."""
-        return self.noted(beta, None)
+    @property
+    def n_posteriors(self) -> int:
+        """How many inverse temperatures have a row by now."""
+        return len(self._rows)
 
-    def noted(self, beta: float, posterior: SomePosterior | None) -> TemperatureRow:
-        """`row`, from a posterior at this β if there is one."""
+    def row(self, beta: float, posterior: SomePosterior | None = None) -> TemperatureRow:
+        """The posterior at one inverse temperature, in numbers; computed once, from `posterior` if it is at hand."""
         if beta not in self._rows:
             posterior = posterior or self.posterior(beta)
             found = posterior.entropy, posterior.log_partition
@@ -68,23 +70,22 @@ class Scan:
     def _nearly_uniform(self) -> tuple[SomePosterior, float]:
         # A posterior at a very small β, and that: it has the best clustering, as every β > 0, draws from nearly
         # all of them, and the unit of the data, whatever that is.
-        model: Any = self._model.with_beta(1.0)
-        rng = np.random.default_rng(0)
-        values = [abs(model.log_potential(self._any(rng))) for _ in range(_TRIALS)]
+        model, rng = self._model.with_beta(1.0), np.random.default_rng(0)
+        values = [abs(_log_potential(model, self._some_clustering(rng))) for _ in range(_TRIALS)]
         value = max(filter(math.isfinite, values), default=0.0)
         beta = min(1e-4 / value, 1e300) if value > 0.0 else 1.0
         return self.posterior(beta), beta
 
-    def _any(self, rng: np.random.Generator) -> Any:
-        # Some clustering, quickly made: leaves in a row, or in any clusters.
+    def _some_clustering(self, rng: np.random.Generator) -> Hierarchy | Partition:
+        # Quickly made: leaves in a row, or in any clusters.
         n, labels = self._model.n_leaves, self._model.labels
-        if self.things == "partitions":
+        if self.clusterings == "partitions":
             return Partition(rng.integers(0, max(1, n // 3), n), labels)
         masks = np.add.accumulate([1 << int(leaf) for leaf in rng.permutation(n)], dtype=object)
         return hierarchy_of_masks(masks[1:], labels)
 
     @cached_property
-    def best(self) -> Any:
+    def best(self) -> Hierarchy | Partition:
         """The most probable clustering, at every β > 0."""
         with purpose("the best one"):
             return self._nearly_uniform[0].map()
@@ -98,7 +99,7 @@ class Scan:
     @cached_property
     def _best_potential(self) -> float:
         posterior, beta = self._nearly_uniform
-        return float(posterior.log_potential(self.best) / beta)
+        return _log_potential(posterior, self.best) / beta
 
     @cached_property
     def _landscape(self) -> Landscape:
@@ -113,10 +114,10 @@ class Scan:
 
     def check(self, perplexity: float) -> float:
         """log of the perplexity, if it is a number from 1 to the number of hierarchies."""
-        check_number("perplexity", perplexity, f", the effective number of {self.things}")
+        check_number("perplexity", perplexity, f", the effective number of {self.clusterings}")
         if not 1 <= perplexity < math.inf or math.log(perplexity) > math.log(self.count) + 1e-9:
             raise ValueError(
-                f"perplexity is {perplexity:g}; expected the effective number of {self.things}, "
+                f"perplexity is {perplexity:g}; expected the effective number of {self.clusterings}, "
                 f"from 1 to {self.count:,}, which is how many there are"
             )
         return math.log(perplexity)
@@ -154,12 +155,12 @@ class Scan:
         wanted, left = f"no β gives a perplexity of {math.exp(target):.6g}", _number(row.perplexity)
         if row.entropy >= math.log(self.count) - 1e-6:
             return ValueError(
-                f"{wanted}: all {self.count:,} {self.things} are equally good under {self._model!r}, so that β changes "
-                f"nothing. Look at the data: equal similarities, or an affinity without negative entries "
+                f"{wanted}: all {self.count:,} {self.clusterings} are equally good under {self._model!r}, so that β "
+                "changes nothing. Look at the data: equal similarities, or an affinity without negative entries "
                 "that was not centred, say nothing"
             )
         return ValueError(
-            f"{wanted}: {left} {self.things} are equally good and best, and the perplexity stays there from "
+            f"{wanted}: {left} {self.clusterings} are equally good and best, and the perplexity stays there from "
             f"β = {row.beta:.3g} on; reachable are {left} to {self.count:,}"
         )
 
@@ -177,6 +178,11 @@ class Scan:
         if low / _STEP <= own <= high * _STEP:  # people look for where they stand
             low, high = min(low, own / 1.5), max(high, own * 1.5)
         return [float(beta) for beta in np.geomspace(low, high, _POINTS)]
+
+
+def _log_potential(asked: Any, clustering: Hierarchy | Partition) -> float:
+    # A model or a posterior, of hierarchies or of partitions, is asked about one of what it is of.
+    return float(asked.log_potential(clustering))
 
 
 def _number(value: float) -> str:

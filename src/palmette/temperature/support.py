@@ -58,14 +58,14 @@ def support_curve(
     perplexities, values = np.empty(len(chosen)), np.empty((len(chosen), len(named)))
     for i, posterior in enumerate(map(scan.posterior, chosen.tolist())):
         values[i] = [posterior.cluster_probability(cluster) for cluster in named]
-        perplexities[i] = scan.noted(float(chosen[i]), posterior).perplexity
+        perplexities[i] = scan.row(float(chosen[i]), posterior).perplexity
     in_best = np.array([cluster in best for cluster in named], dtype=bool)
     return SupportCurve(chosen, perplexities, tuple(named), in_best, values)
 
 
 def _best_clusters(scan: Scan) -> list[Members]:
     best = scan.best
-    singles = (1, best.n_leaves) if scan.things == "hierarchies" else ()
+    singles = (1, best.n_leaves) if scan.clusterings == "hierarchies" else ()
     return [cluster for cluster in best.named_clusters() if len(cluster) not in singles]
 
 

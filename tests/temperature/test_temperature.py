@@ -166,11 +166,11 @@ def test_a_perplexity_takes_few_posteriors(kind, perplexity):
     data = {"dasgupta": alike + 1.0, "squares": points, "correlation": alike - 1.0}[kind]
     scan = Scan(MODELS[kind][0](data), None, False)
     beta = scan.beta_at(scan.check(perplexity))
-    assert len(scan._rows) <= 7
+    assert scan.n_posteriors <= 7
     assert scan.row(beta).perplexity == pytest.approx(perplexity, rel=1e-3)
-    at_hand = len(scan._rows)
+    at_hand = scan.n_posteriors
     scan.beta_at(scan.check(perplexity))
-    assert len(scan._rows) == at_hand  # what is known is not computed again
+    assert scan.n_posteriors == at_hand  # what is known is not computed again
 
 
 def gamma_state(landscape, log_beta):
