@@ -77,6 +77,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/coalescent.py
 	$(BIN)/python benchmarks/particles.py
 	$(BIN)/python benchmarks/ultrametric.py
+	$(BIN)/python benchmarks/tree_files.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/partition_sampling.py
