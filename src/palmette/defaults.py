@@ -94,6 +94,8 @@ class Defaults:
     fitted_sweeps: int = 100
     #: Probability from which on a cluster is listed: there are up to 2^n, and most are next to impossible.
     min_probability: float = 0.01
+    #: Probability from which on a number of clusters is drawn, in a picture or a report: a lower bar is not seen.
+    drawn_probability: float = 5e-4
     #: Probability above which a cluster is in the consensus: of those above a half no two contradict each other.
     consensus: float = 0.5
     #: Share of the posterior from which on a cluster is added to a sparse trellis.

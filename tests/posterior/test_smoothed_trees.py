@@ -71,25 +71,3 @@ def test_draws_have_their_shares():
         share = np.mean([draw == h for draw in draws])
         p = math.exp(law.log_prob(h))
         assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / 2000)
-
-
-def test_samples_are_compared_by_the_frequencies_of_clusters():
-    one, two = [ALL[i] for i in (3, 17, 40)], [ALL[i] for i in (3, 17, 99)]
-    found = pal.evaluate.agreement([one, two])
-    shares = [
-        {
-            c: np.mean([c in set(h.clusters()) for h in sample])
-            for h in one + two
-            for c in h.clusters()
-            if 1 < len(c) < 5
-        }
-        for sample in (one, two)
-    ]
-    gaps = {c: abs(shares[0][c] - shares[1][c]) for c in shares[0]}
-    assert found.deviation == pytest.approx(np.mean(list(gaps.values())) / math.sqrt(2), abs=1e-6)
-    assert found.largest == pytest.approx(max(gaps.values()), abs=1e-6)
-    assert pal.evaluate.agreement([one, one]).deviation == 0.0
-    with pytest.raises(ValueError, match="two with trees are needed"):
-        pal.evaluate.agreement([one])
-    with pytest.raises(ValueError, match="all trees of a sample have weight 0"):
-        pal.evaluate.agreement([one, pal.interop.read_trees("[&W 0] (a,b);")])

@@ -14,6 +14,7 @@ from palmette import datasets, evidence, report, search, similarity, simulate
 from palmette.array_types import Floats
 from palmette.cli.telling.files import with_support
 from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
+from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models import Contrasts, CorrelationClusters, Dasgupta, Ginkgo
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
@@ -143,7 +144,7 @@ def _show_partitions(data: datasets.SimilarityData) -> None:
         _say(f"  {percent(np.exp(log_prob))}  {clusters}", hanging=11)
     print("\nHow many clusters?\n")
     for k, p in enumerate(post.n_clusters_probabilities()):
-        if p >= 0.01:
+        if p >= DEFAULTS.min_probability:
             print(f"  {k}  {p:.3f}  {bar(p)}")
     print("\nWho is in one cluster with English?\n")
     for label, p in zip(data.labels, post.coclustering()[data.labels.index("English")], strict=True):

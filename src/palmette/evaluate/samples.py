@@ -29,12 +29,19 @@ class Agreement(NamedTuple):
     n_clusters: int
     """Clusters that reach `least` in a sample."""
 
+    @property
+    def agree(self) -> bool | None:
+        """Whether they say the same: below a deviation of 0.01; not from 0.05 on; None between, if only somewhat."""
+        if self.deviation < 0.01:
+            return True
+        return None if self.deviation < 0.05 else False
+
 
 def agreement(samples: Sequence[Iterable[Hierarchy]], *, least: float = 0.1) -> Agreement:
     """The average standard deviation of split frequencies between samples, as MrBayes has it, and where it is worst.
 
-    Over the clusters that reach `least` in one of the samples. Below 0.01 they say the same, above 0.05 they do not;
-    it is finite also where `kl` is not. Samples are sequences of binary hierarchies over the same labels, each with
+    Over the clusters that reach `least` in one of the samples. It is finite also where `kl` is not, and `agree` of the
+    result says whether it is small. Samples are sequences of binary hierarchies over the same labels, each with
     `weights` if it is a `TreeSet`.
 
     >>> one, two = (Hierarchy.from_newick(text) for text in ("((a,b),c);", "(a,(b,c));"))

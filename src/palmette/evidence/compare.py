@@ -17,9 +17,9 @@ from palmette.sampling import SampledPartitions, SampledPosterior
 __all__ = ["Comparison", "Strength", "compare"]
 
 Strength = Literal["none", "positive", "strong", "very strong"]
-Hierarchies = HierarchyPosterior | HierarchyMixture | SampledPosterior
-Partitions = PartitionPosterior | PartitionMixture | SampledPartitions
-Compared = Hierarchies | Partitions | Optimum
+OfHierarchies = HierarchyPosterior | HierarchyMixture | SampledPosterior
+OfPartitions = PartitionPosterior | PartitionMixture | SampledPartitions
+Compared = OfHierarchies | OfPartitions | Optimum
 
 _FROM: dict[Strength, float] = {"very strong": 5.0, "strong": 3.0, "positive": 1.0}
 _WORDS = {"positive": "prefer", "strong": "strongly prefer", "very strong": "very strongly prefer"}

@@ -4,7 +4,7 @@ Modules whose names begin with an underscore are used in this folder only.
 """
 
 from palmette.jets.chunks import SEARCHES
-from palmette.jets.comparison import Comparison, compare
+from palmette.jets.comparison import ComparisonRow, compare
 from palmette.jets.files import count, read, stream, write
 from palmette.jets.fitting import ShowerFit, fit_shower
 from palmette.jets.inference import infer
@@ -14,7 +14,7 @@ from palmette.jets.writer import Writer
 
 __all__ = [
     "SEARCHES",
-    "Comparison",
+    "ComparisonRow",
     "Jet",
     "Jets",
     "ShowerFit",

@@ -25,7 +25,7 @@ from palmette.jets.jet import Jets
 from palmette.models.ginkgo import Ginkgo
 from palmette.models.particles import jet_errors, masses_squared
 
-__all__ = ["Sample", "Usable", "listed", "usable"]
+__all__ = ["Sample", "Usable", "left_out_text", "usable"]
 
 _ANY = 1.0  # what is impossible under one rate is so under all
 _ROUNDING = 1e-14  # of E²: what two ways to compute a mass² differ by
@@ -59,7 +59,7 @@ def usable(jets: Jets, min_leaves: int | None, max_leaves: int | None) -> Usable
             left_out[words] = int(beyond.sum())
     used = jets[kept & ~few & ~many]
     if not (used.n_leaves > 1).any():
-        raise ValueError(f"there is no jet of two particles or more to fit a shower to{listed(left_out)}")
+        raise ValueError(f"there is no jet of two particles or more to fit a shower to{left_out_text(left_out)}")
     most_summed = DEFAULTS.refitted_leaves
     large = int((used.n_leaves > most_summed).sum())
     if large:
@@ -70,7 +70,7 @@ def usable(jets: Jets, min_leaves: int | None, max_leaves: int | None) -> Usable
     return Usable(used, (fewest, most), left_out)
 
 
-def listed(left_out: Mapping[str, int]) -> str:
+def left_out_text(left_out: Mapping[str, int]) -> str:
     """What was left out, for a message."""
     return "".join(f"; {number:,} × {words}" for words, number in left_out.items())
 

@@ -14,14 +14,14 @@ from palmette.links import offsets_of
 from palmette.numeric import scramble
 from palmette.posterior.tables import Table
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["ComparisonRow", "compare"]
 
 _SAME = (
     1e-9  # log potentials that are closer, relatively, are one: of momenta added in another order, masses differ more
 )
 
 
-class Comparison(NamedTuple):
+class ComparisonRow(NamedTuple):
     """One kind of history, over all jets that have it and a most probable one."""
 
     method: str
@@ -68,7 +68,7 @@ def _count_shared(one: Any, one_offsets: Any, two: Any, two_offsets: Any, shared
                     shared[j] += a[x] == b[y]
 
 
-def compare(found: Any) -> Table[Comparison]:
+def compare(found: Any) -> Table[ComparisonRow]:
     """A row for the most probable history and each search in a table that `infer` made; `found` may also be `Results`.
 
     >>> import palmette as pal
@@ -86,7 +86,7 @@ def compare(found: Any) -> Table[Comparison]:
             if f"{method}_log_potential" in names:
                 sums.setdefault(method, []).append(_compared(part, method))
     rows = [_summary(method, np.concatenate(parts)) for method, parts in sums.items()]
-    return Table(Comparison, rows.__getitem__, len(rows))
+    return Table(ComparisonRow, rows.__getitem__, len(rows))
 
 
 def _compared(part: Any, method: str) -> Floats:
@@ -113,11 +113,11 @@ def _lists(column: Any) -> tuple[Ints, Ints]:
     return lists.flatten().to_numpy().astype(np.int64), offsets_of(lengths)
 
 
-def _summary(method: str, values: Floats) -> Comparison:
+def _summary(method: str, values: Floats) -> ComparisonRow:
     behind, is_map, shared, there = values.T
     possible = behind[behind < np.inf]
     known = there > 0
-    return Comparison(
+    return ComparisonRow(
         method,
         len(behind),
         float(possible.mean()) if len(possible) else np.nan,

@@ -26,7 +26,7 @@ from palmette.errors import ImpossibleData
 from palmette.evidence.climbing import climb
 from palmette.evidence.parameters import edges_at, log_errors, values_at
 from palmette.jets._cut import upper_end
-from palmette.jets._sample import Sample, listed, usable
+from palmette.jets._sample import Sample, left_out_text, usable
 from palmette.jets.files import batches
 from palmette.jets.jet import Jets, joined
 from palmette.models.particles import check_magnitude
@@ -259,7 +259,7 @@ def _check(likelihood: str, impossible: str, within: tuple[float, float], level:
 
 def _warn(sample: Sample, rates: Mapping[str, float], left_out: Mapping[str, int], edges: tuple[str, ...]) -> None:
     if left_out:
-        warnings.warn(f"{sum(left_out.values()):,} jets were left out{listed(left_out)}", stacklevel=3)
+        warnings.warn(f"{sum(left_out.values()):,} jets were left out{left_out_text(left_out)}", stacklevel=3)
     if edges:
         warnings.warn(
             f"the likelihood still grows where {' and '.join(edges)} cannot go further; widen `within`, or doubt that "

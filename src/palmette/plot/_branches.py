@@ -114,7 +114,7 @@ def write_support(
         offset = {"xytext": (-2, -2), "ha": "right", "va": "top"} if turned else None
         pen.write(node, support_text(support, node), SUPPORT, offset)
     for node in sorted(resampled, key=lambda v: (-tree.sizes[v], v)):
-        pen.write(node, resampled[node], _BOOTSTRAP, _beyond(orientation))
+        pen.write(node, resampled[node], _BOOTSTRAP, _other_side(orientation))
     if resampled:
         one, other = ("above", "below") if orientation in ("left", "right") else ("right of", "left of")
         _explain(ax, [], [], f"{one} branches: support; {other}: AU / BP, per cent")
@@ -132,7 +132,7 @@ class Pen:
         """One number, unless there is no room; `offset` is where it stands if not before the end of the branch."""
         from matplotlib.patheffects import withStroke
 
-        where = _beside(self._orientation) if offset is None else offset
+        where = _one_side(self._orientation) if offset is None else offset
         style: dict[str, Any] = {"fontsize": self._size, "color": colour, "zorder": 4, **where}
         note = self._ax.annotate(text, self._places[node], textcoords="offset points", **style)
         note.set_path_effects([withStroke(linewidth=1.8, foreground="white")])
@@ -170,7 +170,7 @@ def _explain(ax: Axes, lines: list[Any], names: list[str], title: str) -> None:
         ax.add_artist(Legend(ax, lines, names, title=title, loc="lower right", bbox_to_anchor=(1.0, 1.0), **small))
 
 
-def _beyond(orientation: str) -> dict[str, Any]:
+def _other_side(orientation: str) -> dict[str, Any]:
     # The same on the other side of the line.
     return {
         "left": {"xytext": (-2, -1.5), "ha": "right", "va": "top"},
@@ -180,7 +180,7 @@ def _beyond(orientation: str) -> dict[str, Any]:
     }[orientation]
 
 
-def _beside(orientation: str) -> dict[str, Any]:
+def _one_side(orientation: str) -> dict[str, Any]:
     # On the branch above a node: before its end, and over the line.
     return {
         "left": {"xytext": (-2, 1.5), "ha": "right", "va": "bottom"},

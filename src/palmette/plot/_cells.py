@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_NAMES", "cell_points", "draw_cells", "write_numbers"]
 
 MOST_NAMES = 30  # leaves up to which they are named
+_MOST_NUMBERS = 12  # leaves up to which numbers are written into the cells, unless somebody says
 
 
 def draw_cells(ax: Axes, values: Floats, center: float | None, limits: tuple[float, float] | None) -> Any:
@@ -45,8 +46,10 @@ def _limits(values: Floats, center: float | None) -> tuple[float, float]:
     return center - reach, center + reach
 
 
-def write_numbers(ax: Axes, image: Any, values: Floats) -> None:
-    """The value of every cell, in black or white, whichever is read better on its colour."""
+def write_numbers(ax: Axes, image: Any, values: Floats, annotate: bool | None) -> None:
+    """The value of every cell, in black or white, whichever is read better on its colour; None: up to 12 leaves."""
+    if not (max(values.shape) <= _MOST_NUMBERS if annotate is None else annotate):
+        return
     texts = _numbers(values)
     longest = max((len(text) for text in texts.values()), default=1)
     size = min(8.5, max(3.0, cell_points(ax, max(values.shape)) / (0.62 * longest)))

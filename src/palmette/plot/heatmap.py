@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["heatmap", "longest_name"]
 
-_MOST_NUMBERS = 12  # leaves up to which numbers are written into the cells
-
 
 def heatmap(
     matrix: npt.ArrayLike,
@@ -53,8 +51,7 @@ def heatmap(
     bar.ax.tick_params(width=0.5, length=2.5, labelsize=8)
     if title:
         ax.set_title(title, fontsize=11)
-    if annotate if annotate is not None else len(names) <= _MOST_NUMBERS:
-        write_numbers(ax, image, values)
+    write_numbers(ax, image, values, annotate)
     if given is None:
         settle(ax)
     return ax

@@ -66,7 +66,7 @@ def heatmap_with_dendrogram(
     pairs: Floats | None = None
     if table is None or (partitions and hierarchy is None):
         pairs = values_of(posterior.coclustering() if partitions else posterior.expected_lca_size())
-    best = _beside(posterior, pairs, partitions) if hierarchy is None else with_shown_support(hierarchy)
+    best = _hierarchy_of(posterior, pairs, partitions) if hierarchy is None else with_shown_support(hierarchy)
     best = best if best.labels == labels else best.aligned_to(labels)
     if table is not None:
         order = common_order(best, table.row_distances())
@@ -87,7 +87,7 @@ def heatmap_with_dendrogram(
     return figure
 
 
-def _beside(posterior: Any, pairs: Floats | None, partitions: bool) -> Hierarchy:
+def _hierarchy_of(posterior: Any, pairs: Floats | None, partitions: bool) -> Hierarchy:
     if not partitions or pairs is None:
         return with_shown_support(posterior)
     if len(pairs) < 2:
@@ -112,8 +112,7 @@ def _draw_matrix(ax: Axes, matrix: Floats, order: Ints, partitions: bool, annota
         image.set_cmap(image.cmap.reversed())  # near is bright in both
     _explain(ax, image, "P(i ~ j)" if partitions else "expected size of the smallest common cluster")
     ax.set_xticks([])
-    if len(values) <= 12 if annotate is None else annotate:
-        write_numbers(ax, image, values)
+    write_numbers(ax, image, values, annotate)
 
 
 def _table_figure(labels: Sequence[str], table: Columns) -> tuple[Figure, Axes]:
@@ -125,7 +124,7 @@ def _table_figure(labels: Sequence[str], table: Columns) -> tuple[Figure, Axes]:
 
 
 def _draw_table(ax: Axes, table: Columns, order: Ints, sort_columns: bool, annotate: bool | None) -> None:
-    n, d = table.values.shape
+    d = table.values.shape[1]
     across = table.order() if sort_columns else np.arange(d)
     values, center = table.values[np.ix_(order, across)], table.center()
     image = draw_cells(ax, values, center, table.limits(center))
@@ -136,8 +135,7 @@ def _draw_table(ax: Axes, table: Columns, order: Ints, sort_columns: bool, annot
         size = float(np.clip(0.8 * room, 4.5, 8.5))
         ax.set_xticks(range(d), [names[column] for column in across], rotation=90, fontsize=size, **PLAIN)
     _explain(ax, image, "" if d <= _MOST_NAMED or table.names is None else f"{d} columns, too many to be named")
-    if max(n, d) <= 12 if annotate is None else annotate:
-        write_numbers(ax, image, values)
+    write_numbers(ax, image, values, annotate)
 
 
 def _explain(ax: Axes, image: Any, words: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.array_types import Floats
+from palmette.defaults import DEFAULTS
 from palmette.plot._axes import BLUE, INK, frame, own_axes
 from palmette.sampling.estimates import values_of
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["n_clusters"]
 
-_INVISIBLE = 5e-4  # a bar that low is not seen
 _MOST_NUMBERS = 12  # bars up to which numbers are written on them
 
 
@@ -26,7 +26,7 @@ def n_clusters(posterior: Any, *, ax: Axes | None = None) -> Axes:
     which the shares are shown.
     """
     probabilities, errors = _probabilities(posterior)
-    seen = np.flatnonzero(probabilities >= _INVISIBLE)
+    seen = np.flatnonzero(probabilities >= DEFAULTS.drawn_probability)
     numbers = np.arange(seen[0], seen[-1] + 1)
     ax = own_axes(ax, min(9.0, max(4.0, 1.6 + 0.5 * len(numbers))), 3.4)
     whiskers = None if errors is None else errors[numbers]

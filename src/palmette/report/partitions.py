@@ -104,7 +104,10 @@ def number_table(shares: Floats, errors: Floats | None = None, note: str | None 
     """How probable each number of clusters is, those of 0.05 % and more, with standard errors where there are any."""
     top = float(shares.max())
     given = [None] * len(shares) if errors is None else errors.tolist()
-    rows = [_number_row(k, float(shares[k]), given[k], top) for k in np.flatnonzero(shares >= 0.0005).tolist()]
+    rows = [
+        _number_row(k, float(shares[k]), given[k], top)
+        for k in np.flatnonzero(shares >= DEFAULTS.drawn_probability).tolist()
+    ]
     head = element("tr", *(element("th", word, scope="col") for word in ("Clusters", "Probability", "")))
     table = element("table", element("thead", head), element("tbody", joined(rows)), class_="numbers")
     words = None if note is None else element("p", note, class_="fine")

@@ -16,7 +16,7 @@ from palmette.cli.notes import progress
 from palmette.cli.options import stack
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
-from palmette.jets import SEARCHES, Comparison, ShowerFit, Writer, compare, fit_shower, infer, stream
+from palmette.jets import SEARCHES, ComparisonRow, ShowerFit, Writer, compare, fit_shower, infer, stream
 from palmette.progress import Progress
 from palmette.simulate import ginkgo
 
@@ -256,7 +256,7 @@ def _counts(results: Results) -> dict[str, Any]:
     }
 
 
-def _as_text(rows: list[Comparison]) -> str:
+def _as_text(rows: list[ComparisonRow]) -> str:
     heads = ("history", "jets", "behind the MAP", "impossible", "is the MAP", "true clusters", "is the truth")
     cells = [heads, *map(tuple, map(_cells, rows))]
     widths = [max(len(row[c]) for row in cells) for c in range(len(heads))]
@@ -264,7 +264,7 @@ def _as_text(rows: list[Comparison]) -> str:
     return "\n".join(layout.format(*row).rstrip() for row in cells)
 
 
-def _cells(row: Comparison) -> Iterator[str]:
+def _cells(row: ComparisonRow) -> Iterator[str]:
     yield row.method
     yield f"{row.jets:,}"
     yield "-" if math.isnan(row.behind_map) else f"{row.behind_map:.3f} ± {row.spread:.3f}"

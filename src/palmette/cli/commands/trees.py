@@ -123,9 +123,7 @@ def _lines(there: str, posterior: Any, agreed: Any, n_runs: int) -> Iterator[str
     yield "Probabilities are those of the sample, and as good as it is."
     if agreed is not None:
         compared = f"{n_runs} files" if n_runs > 1 else "the two halves of the file"
-        words = "they do not agree"
-        if agreed.deviation < 0.05:
-            words = "they agree" if agreed.deviation < 0.01 else "they differ somewhat"
+        words = {True: "they agree", None: "they differ somewhat", False: "they do not agree"}[agreed.agree]
         measure = "average standard deviation of split frequencies"
         yield f"Between {compared} the {measure} is {agreed.deviation:.3f}: {words}."
 

@@ -13,6 +13,7 @@ import click
 import palmette as pal
 from palmette.cli.asking.bootstrap import Resampled
 from palmette.cli.telling.text import bar, cluster_text, dendrogram, one_line, percent
+from palmette.defaults import DEFAULTS
 
 __all__ = [
     "facts",
@@ -157,7 +158,7 @@ def say_how_many(posterior: pal.PartitionPosterior | pal.sampling.SampledPartiti
     found = posterior.n_clusters_probabilities()
     shares, errors = found if isinstance(found, pal.sampling.Estimates) else (found, None)
     for k, probability in enumerate(shares.tolist()):
-        if probability >= 0.01:
+        if probability >= DEFAULTS.min_probability:
             error = "" if errors is None else f" ± {errors[k]:.3f}"
             click.echo(f"  {k:>3}  {probability:.3f}{error}  {bar(probability)}")
 
