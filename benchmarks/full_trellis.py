@@ -29,6 +29,7 @@ from numba import njit
 import palmette as pal
 from palmette.models import SplitModel
 from palmette.passes.hierarchies.full import SERIAL, FullHierarchyPasses
+from palmette.passes.hierarchies.separable import SeparablePasses
 from palmette.threads import default_threads
 from palmette.trellis.counting import double_factorial, n_splits
 
@@ -155,7 +156,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     else:
         seconds, Z = best_time(passes.inside, repeat)
         row["log_z"] = seconds * unit
-        separable = None if passes._is_general else passes._separable
+        separable = SeparablePasses(passes.tables) if passes.tables.potentials.is_separable else None
         row["in_logs"] = None if separable is None else separable.sums()[1] / 2**n
         row["seconds"], M = best_time(passes.maximum, repeat)
         row["map"] = row["seconds"] * unit

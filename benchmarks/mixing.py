@@ -379,8 +379,9 @@ def asked_of(post: Any, used: float, threads: int) -> Asked:
     rows = [row for row in post.cluster_diagnostics() if OPEN < row.probability < 1.0 - OPEN]
     rates = np.array([row.effective_size for row in rows] or [np.inf]) / used
     clusters = keys_of([frozenset(row.members) for row in rows], post.labels)
-    rungs, r_hat = post._run.arguments["n_rungs"], post.verdict.r_hat
-    return Asked(used / threads, rungs, r_hat, clusters, float(rates.min()), float(np.median(rates)))
+    return Asked(
+        used / threads, post.n_rungs, post.verdict.r_hat, clusters, float(rates.min()), float(np.median(rates))
+    )
 
 
 def cells(name: str, found: Figures) -> list[str]:

@@ -20,6 +20,7 @@ from _measuring import seconds
 
 import palmette as pal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette.passes.hierarchies.separable import SeparablePasses
 from palmette.passes.resources import Resources
 from palmette.temperature.scan import Scan
 from palmette.threads import default_threads
@@ -64,7 +65,7 @@ def times_of(model: pal.models.SplitModel, repeat: int) -> tuple[float, float, f
     mu, entropy = passes.outside(Z)
     walk = 0.0 if entropy is not None else seconds(lambda: passes.entropy(Z, mu), repeat)
     found = [seconds(call, repeat) for call in (passes.inside, passes.maximum, lambda: passes.outside(Z))]
-    return *found, walk, passes._separable.sums()[1] / 2**passes.n  # type: ignore[return-value]
+    return *found, walk, SeparablePasses(passes.tables).sums()[1] / 2**passes.n  # type: ignore[return-value]
 
 
 def row(name: str, at: str, model: pal.models.SplitModel, cold: tuple[float, ...] | None, repeat: int):

@@ -24,7 +24,6 @@ from scipy.stats import pearsonr, spearmanr
 
 import palmette as pal
 from palmette import plot
-from palmette.plot._pairs import pair_log_potentials
 from palmette.plot.affinity_against_coclustering import surprises
 
 Floats = npt.NDArray[np.float64]
@@ -329,7 +328,7 @@ def run(problem: Problem, beta: float, seed: int, perturbations: int, out: Path)
         for name, noise in noises.items()
     }
     shares["exact draws, for comparison"] = post.sample(perturbations, rng=seed).coclustering()
-    log_potentials = pair_log_potentials(model, model.labels)
+    log_potentials = beta * model.pairwise[0]  # of every pair by itself
     parts = [
         report_posterior(problem, model, post),
         report_pairs(model.labels, log_potentials, together),

@@ -102,4 +102,5 @@ def test_a_number_of_rungs_is_checked():
     with pytest.raises(ValueError, match="n_rungs is 0"):
         sample_hierarchies(MODEL, n_rungs=0)
     tiny = sample_hierarchies(pal.models.SumOfSquares(np.eye(2)), n_rungs=5, seconds=None, sweeps=10)
+    assert tiny.n_rungs == 5
     assert tiny.map().n_leaves == 2

@@ -15,6 +15,7 @@ from palmette.likelihoods.base import Likelihood
 from palmette.models.base import Model
 from palmette.report.listing import AnyPosterior
 from palmette.report.markup import Html, element, joined
+from palmette.trellis.counting import n_splits
 
 __all__ = ["data_digest", "model_parameters", "provenance"]
 
@@ -133,7 +134,7 @@ def _trellis(posterior: Any) -> str:
             return f"full: all {2**n - 1:,} clusters"
         return f"chosen clusters: {listed.n_clusters:,} clusters, {listed.n_remainders:,} remainders"
     if (sparse := posterior.trellis) is None:
-        return f"full: all {2**n - 1:,} clusters and {(3**n - 2 ** (n + 1) + 1) // 2:,} splits"
+        return f"full: all {2**n - 1:,} clusters and {n_splits(n):,} splits"
     kind = "all splits into its clusters" if sparse.is_closed else "splits that were seen"
     source = ", of a sample of trees" if posterior.model.is_of_sample else ""
     return f"sparse{source}: {len(sparse.words):,} clusters, {len(sparse.left):,} splits ({kind})"

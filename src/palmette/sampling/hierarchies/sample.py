@@ -50,7 +50,7 @@ class HierarchyRun(Run[SampledPosterior]):
         more = [repr(sorted(map(sorted, groups))).encode() for groups in (conditions.required, conditions.forbidden)]
         more += [start.with_support({}).to_newick().encode() for start in starts]  # where one begins, not who says so
         kind = HierarchyChains(target, starts, seed) if single else TemperedChains(target, starts, seed, n_rungs)
-        self._starts, self._n_rungs = starts, n_rungs
+        self._starts, self.n_rungs = starts, n_rungs
         super().__init__(
             kind,
             fingerprint(model, more, (n_chains, n_rungs, seed)),
@@ -68,7 +68,7 @@ class HierarchyRun(Run[SampledPosterior]):
     @property
     def arguments(self) -> dict[str, Any]:
         """What it was made with; a copy is no longer tied to a file."""
-        chains = {"n_chains": len(self.chains.states), "n_rungs": self._n_rungs, "starts": self._starts}
+        chains = {"n_chains": len(self.chains.states), "n_rungs": self.n_rungs, "starts": self._starts}
         how = {"seed": self.seed, "threads": self.threads, "checkpoint": None, "progress": self.progress}
         return {"model": self.model, "conditions": self.conditions, **chains, **how}
 

@@ -69,6 +69,11 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     # How far to trust it.
 
+    @property
+    def n_rungs(self) -> int:
+        """Temperatures that each chain runs at, side by side; 1 if it is a single one."""
+        return self._run.n_rungs
+
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
         trellis, (_, clusters, r_hat, sizes) = self._seen.trellis, self._judged
