@@ -1,3 +1,5 @@
+"""Objects that never change, and so can be compared, hashed and shared: read-only arrays, and what has labels."""
+
 from abc import abstractmethod
 from functools import cached_property
 from hashlib import blake2b

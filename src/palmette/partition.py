@@ -1,3 +1,5 @@
+"""`Partition`: a flat clustering of labelled leaves, one integer for each; immutable."""
+
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any

@@ -1,0 +1,1 @@
+"""Text and plain arrays: Newick, Nexus, files of many trees, linkage matrices."""

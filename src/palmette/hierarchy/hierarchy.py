@@ -1,3 +1,5 @@
+"""`Hierarchy`: a rooted tree over labelled leaves, checked once and immutable ever after."""
+
 from collections.abc import Iterable
 from typing import Any, NoReturn
 

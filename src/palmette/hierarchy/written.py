@@ -1,4 +1,8 @@
-"""A hierarchy written down: Newick, linkage, nested tuples, a graph, a picture."""
+"""A hierarchy written down: Newick, linkage, nested tuples, a graph, a picture.
+
+All are methods, also the graph, so that whoever has a hierarchy finds its forms in one place; NetworkX is imported when
+it is asked for. `palmette.interop.networkx` has the way back, which needs a graph and no hierarchy.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,7 @@
-"""NetworkX: rooted trees as directed graphs, both ways."""
+"""NetworkX: rooted trees as directed graphs, both ways.
+
+`to_networkx` is the method of `Hierarchy` by another name, so that both ways stand side by side, as for every library.
+"""
 
 from typing import TYPE_CHECKING, Any
 
