@@ -21,6 +21,7 @@ __all__ = [
     "check_points",
     "check_positive",
     "check_seconds",
+    "check_share",
     "check_whole",
     "is_whole",
     "node_values",
@@ -120,6 +121,20 @@ def check_non_negative(name: str, value: float, called: str = "it") -> float:
     if not 0 <= check_number(name, value) < np.inf:
         raise ValueError(f"{name} is {value}; {called} must be finite and at least 0")
     return float(value)
+
+
+def check_share(name: str, value: float, *, below_one: bool = False) -> float:
+    """A share of a whole, such as a probability: a number from 0 to 1, or `below_one`.
+
+    >>> check_share("threshold", 1.0, below_one=True)
+    Traceback (most recent call last):
+    ValueError: threshold is 1.0; expected a probability of at least 0 and below 1
+    """
+    share = check_number(name, value)
+    if not (0 <= share < 1 or (share == 1 and not below_one)):
+        accepted = " of at least 0 and below 1" if below_one else ", from 0 to 1"
+        raise ValueError(f"{name} is {value!r}; expected a probability{accepted}")
+    return share
 
 
 def check_choice(name: str, given: object, choices: Iterable[object], otherwise: str = "") -> None:

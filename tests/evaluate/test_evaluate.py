@@ -401,7 +401,7 @@ def test_classes_of_one_leaf_each_have_no_purity_but_can_be_foretold_wrongly():
 
 def test_options_that_do_not_exist_are_refused():
     h = Hierarchy.from_newick("((a,b),c);")
-    with pytest.raises(ValueError, match='weighting is \'class\'; give "leaf" or "pair"'):
+    with pytest.raises(ValueError, match="weighting is 'class'; give one of 'leaf', 'pair'"):
         dendrogram_purity(h, ["x", "x", "y"], weighting="class")
     with pytest.raises(ValueError, match="rule is 'best'"):
         leave_one_out_accuracy(h, ["x", "x", "y"], rule="best")

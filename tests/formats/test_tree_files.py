@@ -260,7 +260,7 @@ def test_sources_that_cannot_be_read_say_why(tmp_path):
         read_trees("(a,b)")
     with pytest.raises(TypeError, match="a path, a file or a text, not from a int"):
         read_trees(3)
-    with pytest.raises(ValueError, match="format must be 'newick', 'nexus' or None, not 'nex'"):
+    with pytest.raises(ValueError, match="format is 'nex'; give one of 'newick', 'nexus', or None"):
         read_trees("(a,b);", format="nex")
     path = tmp_path / "trees.gz"
     for content in (b"(a,b);", gzip.compress(b"(a,b);" * 100)[:-12]):

@@ -271,7 +271,7 @@ def test_no_jets_are_an_empty_table(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"searches": ["best"]}, ValueError, "there is no search 'best'"),
+        ({"searches": ["best"]}, ValueError, "a search is 'best'; give one of 'greedy'"),
         ({"max_leaves": 4000}, ValueError, "max_leaves is 4000"),
         ({"exact_leaves": 23}, ValueError, "exact_leaves is 23"),
         ({"sweeps": 1}, ValueError, "sweeps"),

@@ -162,8 +162,8 @@ def test_all_jets_are_clustered_and_a_bad_one_is_named():
 @pytest.mark.parametrize(
     ("momenta", "arguments", "message"),
     [
-        ([SIDE], {"algorithm": "durham"}, "algorithm is 'durham'; choose one of 'kt', 'cambridge', 'antikt'"),
-        ([SIDE], {"geometry": "ep"}, "geometry is 'ep'; choose 'pp'"),
+        ([SIDE], {"algorithm": "durham"}, "algorithm is 'durham'; give one of 'kt', 'cambridge', 'antikt'"),
+        ([SIDE], {"geometry": "ep"}, "geometry is 'ep'; give one of 'pp', 'ee': rapidity"),
         ([SIDE], {"radius": 0.0}, "radius is 0.0; expected 0.001 to 1000, or None"),
         ([SIDE], {"radius": math.nan}, "radius is nan"),
         ([SIDE], {"radius": 4.0, "geometry": "ee"}, "radius is 4.0; expected 0.001 to 3.142"),

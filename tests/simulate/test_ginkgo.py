@@ -230,7 +230,7 @@ def test_without_a_preset_a_missing_value_is_named(missing):
     ("arguments", "message"),
     [
         ({"n_jets": -1}, "n_jets is -1; it must be at least 0"),
-        ({"preset": "top"}, "preset is 'top'; choose one of 'qcd', 'w', or None"),
+        ({"preset": "top"}, "preset is 'top'; give one of 'qcd', 'w', or None"),
         ({"mass": 0.0}, "mass is 0.0; it must be positive"),
         ({"rate": -1.0}, "rate is -1.0"),
         ({"root_rate": math.nan}, "root_rate is nan"),

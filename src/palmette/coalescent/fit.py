@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from palmette.checks import check_integer, check_points
+from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.greedy import FoundHistory, Rule, Ties, greedy
 from palmette.coalescent.priors import Prior
 from palmette.coalescent.process import Process, check_process
@@ -48,8 +48,8 @@ def fit(
     >>> process.rate.round(3), found.hierarchy
     (array([ 2.301, 20.511]), Hierarchy.from_newick('(((0,1),3),2);'))
     """
-    if scale not in (None, "moments", "em"):
-        raise ValueError(f'scale is {scale!r}; give "moments", "em" or None')
+    if scale is not None:
+        check_choice("scale", scale, ("moments", "em"), ", or None")
     check_integer("rounds", rounds, 0)
     points, labels = check_points(x, "x", missing=True), labels_of(x, labels)
     check_process(process)

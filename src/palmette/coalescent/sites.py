@@ -20,7 +20,7 @@ import numpy.typing as npt
 from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_distribution, check_points
+from palmette.checks import check_choice, check_distribution, check_points
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.site_entries import draw_states, predict_states
 from palmette.coalescent.walks import walk_states
@@ -261,8 +261,7 @@ def _check_rate(value: Any) -> Floats:
 
 def _check_equilibrium(value: Any) -> tuple[Floats, ...] | Literal["empirical", "uniform"]:
     if isinstance(value, str):
-        if value not in ("empirical", "uniform"):
-            raise ValueError(f'equilibrium is {value!r}; give "empirical", "uniform" or a list of probability vectors')
+        check_choice("equilibrium", value, ("empirical", "uniform"), ", or a list of probability vectors")
         return "empirical" if value == "empirical" else "uniform"
     vectors = tuple(read_only(check_distribution(q, f"the equilibrium of site {d}")) for d, q in enumerate(value))
     if not vectors:

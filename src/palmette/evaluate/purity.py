@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from palmette.array_types import Floats, Ints
+from palmette.checks import check_choice
 from palmette.evaluate._inputs import Annotation, Classes, read_classes, require_pairs
 from palmette.hierarchy import Hierarchy
 
@@ -44,8 +45,7 @@ def dendrogram_purity(
     >>> dendrogram_purity(h, ["x", "x", "y", "y", "y", None], weighting="pair")  # (1 + 3/5 + 3/5 + 1) / 4
     0.8
     """
-    if weighting not in ("leaf", "pair"):
-        raise ValueError(f'weighting is {weighting!r}; give "leaf" or "pair"')
+    check_choice("weighting", weighting, ("leaf", "pair"))
     annotation = read_classes(hierarchy, classes, labels)
     require_pairs(annotation)
     totals, sizes = _class_totals(hierarchy, annotation), annotation.sizes

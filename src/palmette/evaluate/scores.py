@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from palmette.array_types import Ints
+from palmette.checks import check_choice
 from palmette.evaluate._inputs import Annotation, Classes, read_classes, require_pairs
 from palmette.hierarchy import Hierarchy
 
@@ -68,8 +69,7 @@ def leave_one_out_accuracy(
     >>> leave_one_out_accuracy(h, ["x", "x", "y", "y", "y", "y"])  # all but c
     0.8333333333333334
     """
-    if rule not in ("majority", "fraction"):
-        raise ValueError(f'rule is {rule!r}; give "majority" or "fraction"')
+    check_choice("rule", rule, ("majority", "fraction"))
     annotation = read_classes(hierarchy, classes, labels)
     if annotation.sizes.sum() < 2:
         raise ValueError("fewer than two leaves have a class, so none can be foretold; give a class to two or more")

@@ -13,6 +13,7 @@ no difference to the result; some unusual forms take longer.
 
 import re
 
+from palmette.checks import check_choice
 from palmette.formats.newick import parse_newick
 from palmette.formats.nexus_reading import nexus_statements
 from palmette.formats.tokens import NewickError, after_blanks, split_tokens, tree_rooted, tree_weight
@@ -32,8 +33,8 @@ def read_tree_arrays(source: TextSource, format: str | None = None) -> TreeArray
     >>> read_tree_arrays("((a,b),c); [&W 0.5] (b,c,a);").parents
     array([ 3,  3,  4,  4, -1,  3,  3,  3, -1], dtype=int32)
     """
-    if format not in (None, "newick", "nexus"):
-        raise ValueError(f"format must be 'newick', 'nexus' or None, not {format!r}")
+    if format is not None:
+        check_choice("format", format, ("newick", "nexus"), ", or None")
     text = load_text(source)
     if format is None:
         format = "nexus" if _NEXUS.match(text.data) else "newick"

@@ -16,7 +16,7 @@ from palmette._extras import require
 from palmette.batch.engines import Engine
 from palmette.batch.inference import FEWEST_LEAVES, Beyond
 from palmette.batch.run import run
-from palmette.checks import check_integer, check_whole
+from palmette.checks import check_choice, check_integer, check_whole
 from palmette.defaults import DEFAULTS
 from palmette.jets.chunks import SEARCHES, Chunk, Inference
 from palmette.jets.files import batches, count
@@ -119,8 +119,7 @@ def infer(
 def _check_searches(searches: Sequence[str]) -> tuple[str, ...]:
     given = (searches,) if isinstance(searches, str) else tuple(searches)
     for name in given:
-        if name not in SEARCHES:
-            raise ValueError(f"there is no search {name!r}; choose among {', '.join(map(repr, SEARCHES))}")
+        check_choice("a search", name, SEARCHES)
     return given
 
 

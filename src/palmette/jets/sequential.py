@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from palmette._extras import require
 from palmette.array_types import Floats
-from palmette.checks import check_number, check_points
+from palmette.checks import check_choice, check_number, check_points
 from palmette.hierarchy import Hierarchy
 from palmette.jets.jet import Jets
 from palmette.models.particles import LARGEST
@@ -141,10 +141,8 @@ def _quiet_fastjet() -> Any:
 
 
 def _check_options(algorithm: str, geometry: str, radius: float | None) -> tuple[int, float]:
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"algorithm is {algorithm!r}; choose one of {', '.join(map(repr, ALGORITHMS))}")
-    if geometry not in _NO_RADIUS:
-        raise ValueError(f"geometry is {geometry!r}; choose 'pp' (rapidity and azimuth) or 'ee' (angles)")
+    check_choice("algorithm", algorithm, ALGORITHMS)
+    check_choice("geometry", geometry, _NO_RADIUS, ": rapidity and azimuth, or angles")
     if radius is None:
         return ALGORITHMS[algorithm], _NO_RADIUS[geometry]
     if not 1e-3 <= check_number("radius", radius) <= _LARGEST_RADIUS[geometry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from palmette.checks import check_share
 from palmette.hierarchy import Hierarchy
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.masks import hierarchy_of_masks
@@ -14,8 +15,7 @@ __all__ = ["check_threshold", "consensus"]
 
 def check_threshold(threshold: float) -> None:
     """Refuse what is not a probability below 1."""
-    if not isinstance(threshold, int | float | np.number) or not 0.0 <= threshold < 1.0:
-        raise ValueError(f"threshold is {threshold!r}; expected a probability of at least 0 and below 1")
+    check_share("threshold", threshold, below_one=True)
 
 
 def consensus(masks: list[int], probabilities: npt.ArrayLike, labels: tuple[str, ...], threshold: float) -> Hierarchy:

@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from palmette.checks import check_integer
+from palmette.checks import check_integer, check_share
 from palmette.defaults import DEFAULTS
 from palmette.evaluate import BootstrapRow
 from palmette.report.bootstrap import add_bootstrap
@@ -71,7 +69,7 @@ def write(
         )
     marks = read_classes(classes, posterior.labels)
     n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
-    least = _check_probability(min_probability)
+    least = check_share("min_probability", min_probability)
     origin = provenance(posterior, seed, command, data)
     contents = contents_of(posterior, marks, n_alternatives, least)
     if bootstrap is not None:
@@ -80,9 +78,3 @@ def write(
     target = Path(path)
     write_whole(target, text)
     return target
-
-
-def _check_probability(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
-        raise ValueError(f"min_probability is {value!r}; expected a probability, from 0 to 1")
-    return float(value)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_integer
+from palmette.checks import check_choice, check_integer
 from palmette.jets.jet import Jet
 from palmette.jets.simulated import GinkgoJets
 from palmette.links import offsets_of
@@ -84,8 +84,8 @@ def ginkgo(
 
 
 def _with_preset(preset: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    if preset is not None and preset not in _PRESETS:
-        raise ValueError(f"preset is {preset!r}; choose one of {', '.join(map(repr, _PRESETS))}, or None")
+    if preset is not None:
+        check_choice("preset", preset, _PRESETS, ", or None")
     values = given if preset is None else {**_PRESETS[preset], **given}
     missing = [name for name in _PRESETS["qcd"] if name not in values]
     if missing:
