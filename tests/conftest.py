@@ -51,7 +51,8 @@ def pytest_collect_file():
 
 def pytest_collection_modifyitems(config, items):
     slow = [item for item in items if item.get_closest_marker("slow")]
-    chosen = {"none": [], "sample": slow[20::40], "all": slow}[config.getoption("slow")]
+    sample = [item for item in slow[20::40] if item.get_closest_marker("slow").kwargs.get("sampled", True)]
+    chosen = {"none": [], "sample": sample, "all": slow}[config.getoption("slow")]
     left_out = set(slow) - set(chosen)
     if left_out:
         items[:] = [item for item in items if item not in left_out]

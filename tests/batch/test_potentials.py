@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import cases
+from cases import alike, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette import batch, simulate
 from palmette.jets import Jets, infer
-from palmette.models import Ginkgo, Uniform
+from palmette.models import Ginkgo
 from palmette.sampling.anywhere import any_hierarchy
 
 
@@ -41,13 +41,13 @@ def test_the_truth_of_jets_of_any_size_on_any_number_of_threads():
 def test_what_is_no_hierarchy_is_refused_with_its_number(rows):
     children = np.array([0, 1, 0, 1, 3, 2, *rows]).reshape(-1, 2)
     with pytest.raises(ValueError, match=r"the merges of problem 2 are no hierarchy: .*(node|merged)"):
-        batch.log_potentials([Uniform(2), Uniform(3), Uniform(3)], children)
+        batch.log_potentials([alike(2), alike(3), alike(3)], children)
 
 
 def test_the_number_of_rows_must_be_right():
     with pytest.raises(ValueError, match="n − 1 for n leaves"):
-        batch.log_potentials([Uniform(3)], [[0, 1]])
-    assert batch.log_potentials([Uniform(1)], []).tolist() == [0.0]
+        batch.log_potentials([alike(3)], [[0, 1]])
+    assert batch.log_potentials([alike(1)], []).tolist() == [0.0]
 
 
 def test_jets_without_a_hierarchy_do_not_reach_a_table():

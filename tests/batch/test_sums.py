@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import draw_batch
+from cases import alike, draw_batch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,11 +32,11 @@ def test_large_problems_are_summed_by_passes_of_their_own(monkeypatch):
     monkeypatch.setattr(sums, "KERNEL_LEAVES", 4)
     np.testing.assert_allclose(batch.log_partitions(models), whole, atol=1e-12)
     with pytest.raises(TrellisTooLarge):
-        batch.log_partitions([Uniform(3), Uniform(60)])
+        batch.log_partitions([alike(3), alike(60)])
 
 
 def test_no_problems_are_an_empty_array():
-    assert batch.log_partitions(batch.Problems.like(Uniform(2), [0])).tolist() == []
+    assert batch.log_partitions(batch.Problems.like(alike(2), [0])).tolist() == []
 
 
 def matrices(seed, sizes):

@@ -60,7 +60,7 @@ class Dasgupta(Loss):
         """The mean soft size over weight, and its gradient by the altitudes."""
         graph = fitted.graph
         share = np.bincount(fitted.merge_of_edge, 1.0 / graph.weights, minlength=len(fitted.altitudes))
-        sizes, gradient = _walk(fitted, self.slope, share / max(graph.n_edges, 1))
+        sizes, gradient = _walk(fitted, float(self.slope), share / max(graph.n_edges, 1))
         return float(share @ sizes / max(graph.n_edges, 1)), gradient
 
 
