@@ -23,6 +23,7 @@ from palmette.array_types import Floats, Ints
 from palmette.models.features import feature_loader
 from palmette.models.split_model import SplitModel
 from palmette.numeric import add_exponentials, largest
+from palmette.recursions.subsets import next_subset
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.chance import chance, choose, tempered
 from palmette.sampling.hierarchies.state import list_nodes
@@ -189,7 +190,7 @@ def _score_splits(theta, table, S, Z, temper, penalty, values):
         log_psi = score(theta, whole, load(table, left), load(table, right))
         values[count] = tempered(log_psi, temper, penalty) + (Z[left] + Z[right])
         count += 1
-        sub = (sub - rest) & rest
+        sub = next_subset(sub, rest)
     return count
 
 
@@ -222,7 +223,7 @@ def _draw_between(data, k, temper, penalty, stream, patch):
         lowest = S & -S
         rest, sub = S ^ lowest, 0
         for _ in range(chosen):
-            sub = (sub - rest) & rest
+            sub = next_subset(sub, rest)
         drawn[q, 1] = lowest | sub
         for part in (lowest | sub, rest ^ sub):
             if part & (part - 1):

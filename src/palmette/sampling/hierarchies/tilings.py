@@ -23,6 +23,7 @@ from palmette.hashing import empty_table, fill_table, slot_of
 from palmette.models.split_model import SplitModel
 from palmette.numeric import exponential
 from palmette.progress import Progress
+from palmette.recursions.subsets import next_subset
 from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.anywhere import any_hierarchy
@@ -132,7 +133,7 @@ def _weigh_unions(data, k, patch, chances):
             p = chances[S] * exponential(patch.values[j] - patch.Z[S])
             chances[lowest | sub] += p
             chances[rest ^ sub] += p
-            sub = (sub - rest) & rest
+            sub = next_subset(sub, rest)
 
 
 @inline

@@ -26,6 +26,7 @@ from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
 from palmette.numeric import add_exponentials, largest, logarithm
 from palmette.partition import Partition
+from palmette.recursions.subsets import next_subset
 from palmette.sampling.anywhere import any_partition, log_bell_number
 from palmette.sampling.chance import chance, choose, new_stream
 from palmette.sampling.partitions.state import (
@@ -67,7 +68,7 @@ def _terms(gains, before, S, must, values):
     while True:
         values[count] = gains[must | sub] + before[rest ^ sub]
         count += 1
-        sub = (sub - rest) & rest
+        sub = next_subset(sub, rest)
         if sub == 0:
             return count
 
@@ -95,7 +96,7 @@ def _draw_subset(gains, before, S, must, values, stream):
     chosen = choose(values, _terms(gains, before, S, must, values), chance(stream))
     rest, sub = S ^ must, 0
     for _ in range(chosen):
-        sub = (sub - rest) & rest
+        sub = next_subset(sub, rest)
     return must | sub
 
 
