@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from palmette._jit import kernel
 from palmette.array_types import Floats
 from palmette.clusters import Cluster, cluster_leaves
 from palmette.defaults import DEFAULTS
@@ -15,7 +16,37 @@ from palmette.partition import Partition
 from palmette.posterior.draws import DrawSequence
 from palmette.posterior.tables import ClusterRow, Table, member_table
 
-__all__ = ["PartitionDraws"]
+__all__ = ["Memberships", "PartitionDraws", "is_cluster", "is_together"]
+
+Memberships = npt.NDArray[np.integer[Any]]  # (rows, n): the cluster of every leaf, numbered by first appearance
+Flags = npt.NDArray[np.bool_]
+
+
+@kernel
+def _is_cluster(rows: Memberships, inside: Flags, first: int, out: Flags) -> None:
+    for t in range(rows.shape[0]):
+        own, same = rows[t, first], True
+        for i in range(rows.shape[1]):
+            if (rows[t, i] == own) != inside[i]:
+                same = False
+                break
+        out[t] = same
+
+
+def is_cluster(rows: Memberships, leaves: frozenset[int]) -> Flags:
+    """(rows,): whether these leaves are a cluster."""
+    inside, out = np.zeros(rows.shape[1], dtype=bool), np.empty(len(rows), dtype=bool)
+    inside[list(leaves)] = True
+    _is_cluster(rows, inside, min(leaves), out)
+    return out
+
+
+def is_together(rows: Memberships, leaves: frozenset[int]) -> Flags:
+    """(rows,): whether these leaves are in one cluster."""
+    first, out = min(leaves), np.ones(len(rows), dtype=bool)
+    for leaf in leaves:
+        out &= rows[:, leaf] == rows[:, first]
+    return out
 
 
 class PartitionDraws(DrawSequence[Partition]):
@@ -28,7 +59,7 @@ class PartitionDraws(DrawSequence[Partition]):
     _things = "partitions"
 
     @property
-    def memberships(self) -> npt.NDArray[np.integer[Any]]:
+    def memberships(self) -> Memberships:
         """(size, n): the cluster of every leaf."""
         return self._rows
 
@@ -57,15 +88,11 @@ class PartitionDraws(DrawSequence[Partition]):
 
     def cluster_probability(self, cluster: Cluster) -> float:
         """The share of the draws in which `cluster` (leaf indices or labels) is a cluster."""
-        inside, outside = self._inside_and_outside(cluster)
-        own = self.memberships[:, inside[:1]]
-        alone = (self.memberships[:, outside] != own).all(axis=1)
-        return float((alone & (self.memberships[:, inside] == own).all(axis=1)).mean())
+        return float(is_cluster(self.memberships, self._leaves(cluster)).mean())
 
     def together_probability(self, group: Cluster) -> float:
         """The share of the draws in which all of `group` are in one cluster."""
-        inside, _ = self._inside_and_outside(group)
-        return float((self.memberships[:, inside] == self.memberships[:, inside[:1]]).all(axis=1).mean())
+        return float(is_together(self.memberships, self._leaves(group)).mean())
 
     def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[ClusterRow]:
         """The clusters in at least this share of the draws, most frequent first."""
@@ -89,10 +116,10 @@ class PartitionDraws(DrawSequence[Partition]):
             out[leaf] = (self.memberships == self.memberships[:, [leaf]]).mean(axis=0)
         return out
 
-    def _inside_and_outside(self, cluster: Cluster) -> tuple[list[int], list[int]]:
+    def _leaves(self, cluster: Cluster) -> frozenset[int]:
         leaves = cluster_leaves(cluster, self.labels)
         self._require_some()
-        return sorted(leaves), sorted(set(range(self.n_leaves)) - leaves)
+        return leaves
 
     def __repr__(self) -> str:
         return f"PartitionDraws({len(self)} partitions of {self.n_leaves} leaves)"

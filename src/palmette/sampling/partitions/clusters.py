@@ -15,11 +15,12 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints, Words
 from palmette.labels import describe_cluster
-from palmette.sampling.partitions.pairs import Memberships, pair_distances
+from palmette.posterior.partition_draws import Memberships
+from palmette.sampling.partitions.pairs import pair_distances
 from palmette.sampling.verdict import EventFigures, Verdict, judge
 from palmette.trellis.bit_sets import BitSets
 
-__all__ = ["JudgedClusters", "SeenClusters", "find_clusters", "is_cluster", "judge_clusters", "occurrences"]
+__all__ = ["JudgedClusters", "SeenClusters", "find_clusters", "judge_clusters", "occurrences"]
 
 _BUCKETS = 1 << 20
 _BLOCK = 1 << 18  # clusters looked at at once
@@ -131,25 +132,6 @@ def occurrences(rows: Memberships, keys: Words) -> npt.NDArray[np.bool_]:
     for found, row, _ in _often(rows, 1.0) if len(keys) else ():
         events[row, wanted.find(found)] = True
     return events[:, :-1]
-
-
-@kernel
-def _is_cluster(rows, inside, first, out):
-    for t in range(rows.shape[0]):
-        own, same = rows[t, first], True
-        for i in range(rows.shape[1]):
-            if (rows[t, i] == own) != inside[i]:
-                same = False
-                break
-        out[t] = same
-
-
-def is_cluster(rows: Memberships, leaves: frozenset[int]) -> npt.NDArray[np.bool_]:
-    """(rows,): whether these leaves are a cluster."""
-    inside, out = np.zeros(rows.shape[1], dtype=bool), np.empty(len(rows), dtype=bool)
-    inside[list(leaves)] = True
-    _is_cluster(rows, inside, min(leaves), out)
-    return out
 
 
 def judge_clusters(

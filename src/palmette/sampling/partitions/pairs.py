@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._immutable import read_only
 from palmette._jit import kernel, reduction
 from palmette.array_types import Floats, Ints
+from palmette.posterior.partition_draws import Memberships
 from palmette.sampling.diagnostics import MORE_SEEN, batch_edges
 from palmette.sampling.estimates import Estimates
 
-__all__ = ["Memberships", "coclustering", "gains", "is_together", "pair_distances"]
-
-Memberships = npt.NDArray[np.integer[Any]]  # (rows, n)
+__all__ = ["coclustering", "gains", "pair_distances"]
 
 _ROWS = 64  # partitions weighed at once
-
-
-def is_together(rows: Memberships, leaves: frozenset[int]) -> npt.NDArray[np.bool_]:
-    """(rows,): whether these leaves are in one cluster."""
-    first, out = min(leaves), np.ones(len(rows), dtype=bool)
-    for leaf in leaves:
-        out &= rows[:, leaf] == rows[:, first]
-    return out
 
 
 @kernel

@@ -18,7 +18,7 @@ from palmette.passes.partitions.conditions import PartitionConditions
 from palmette.posterior.cache import cached
 from palmette.posterior.consensus import check_threshold
 from palmette.posterior.estimate import Estimate
-from palmette.posterior.partition_draws import PartitionDraws
+from palmette.posterior.partition_draws import Memberships, PartitionDraws, is_cluster, is_together
 from palmette.posterior.partitions import PartitionPosterior
 from palmette.posterior.tables import Table
 from palmette.sampling.estimates import ClusterDiagnosticsRow, Estimates, SampledClusterRow
@@ -26,10 +26,9 @@ from palmette.sampling.partitions.clusters import (
     JudgedClusters,
     SeenClusters,
     find_clusters,
-    is_cluster,
     judge_clusters,
 )
-from palmette.sampling.partitions.pairs import Memberships, coclustering, gains, is_together
+from palmette.sampling.partitions.pairs import coclustering, gains
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.verdict import LEAST_SHARE
 from palmette.trellis.partitions.sparse import PartitionTrellis
