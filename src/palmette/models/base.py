@@ -19,9 +19,9 @@ from palmette.array_types import Floats
 from palmette.checks import is_whole
 from palmette.defaults import DEFAULTS
 from palmette.labels import check_labels
-from palmette.models.features import MOST_FEATURES
 
 __all__ = [
+    "MOST_FEATURES",
     "Clusterings",
     "FeatureModel",
     "Model",
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 Clusterings = Literal["hierarchies", "partitions"]
+MOST_FEATURES = 8  # of a cluster; `features` has a loader for every number of them
 
 _MOST_LEAVES = 63  # bits of a mask
 _WITH_EVIDENCE = {

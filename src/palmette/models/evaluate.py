@@ -15,18 +15,17 @@ from palmette.array_types import Floats, Ints
 from palmette.clusters import member_list
 from palmette.hierarchy import Hierarchy
 from palmette.links import offsets_of
+from palmette.models.base import FeatureModel, Model
 from palmette.models.features import describe_into, feature_loader
 
 if TYPE_CHECKING:
-    from palmette.models.base import FeatureModel, Model
-    from palmette.models.cluster_model import ClusterModel
-    from palmette.models.split_model import SplitModel
     from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = [
     "across",
     "hierarchy_log_potential",
     "member_log_potentials",
+    "no_log_potential",
     "node_log_potentials",
     "node_sums",
     "pair_log_potentials",
@@ -133,7 +132,7 @@ def _split_scores(theta, n, sizes, sums, pairs, parent, left, right, table, out)
 
 
 def split_log_potentials(
-    model: SplitModel, sizes: Ints, sums: Floats, pairs: Floats, parent: Ints, left: Ints, right: Ints
+    model: FeatureModel, sizes: Ints, sums: Floats, pairs: Floats, parent: Ints, left: Ints, right: Ints
 ) -> Floats:
     """(k,): log ψ of k splits of clusters that are known by their sizes, sums (m, d) and pair sums (m, p)."""
     functions = {"describe": describe_into(model), "score": model.score, "load": feature_loader(model.n_features)}
@@ -144,7 +143,7 @@ def split_log_potentials(
     return out
 
 
-def hierarchy_log_potential(model: SplitModel, hierarchy: Hierarchy) -> float:
+def hierarchy_log_potential(model: FeatureModel, hierarchy: Hierarchy) -> float:
     """Σ score over the splits of a binary hierarchy whose leaf i is the model's; O(n²) for pair sums, else O(n)."""
     parents = np.arange(hierarchy.n_leaves, hierarchy.n_nodes)
     sums = _node_sizes(hierarchy), *node_sums(model, hierarchy)
@@ -158,7 +157,7 @@ def _cluster_scores(theta, n, sizes, sums, pairs, k, out):
         out[i] = score(theta, load(one, 0))
 
 
-def _scores(model: ClusterModel, sizes: Ints, sums: Floats, pairs: Floats) -> Floats:
+def _scores(model: FeatureModel, sizes: Ints, sums: Floats, pairs: Floats) -> Floats:
     functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
     out = np.empty(len(sizes))
     specialise(_cluster_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, model.n_features, out)
@@ -183,18 +182,18 @@ def _member_sums(model: FeatureModel, offsets: Ints, members: Ints) -> tuple[Flo
     return sums, pairs
 
 
-def member_log_potentials(model: ClusterModel, offsets: Ints, members: Ints) -> Floats:
+def member_log_potentials(model: FeatureModel, offsets: Ints, members: Ints) -> Floats:
     """(m,): log ψ of m clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
     offsets, members = _contiguous(offsets), _contiguous(members)
     return _scores(model, np.diff(offsets), *_member_sums(model, offsets, members))
 
 
-def node_log_potentials(model: ClusterModel, hierarchy: Hierarchy) -> Floats:
+def node_log_potentials(model: FeatureModel, hierarchy: Hierarchy) -> Floats:
     """(n_nodes,): log ψ of the cluster of every node of a hierarchy whose leaf i is the model's."""
     return _scores(model, _node_sizes(hierarchy), *node_sums(model, hierarchy))
 
 
-def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:
+def pair_log_potentials(model: FeatureModel, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:
     """(k,): log ψ of the splits into k pairs of disjoint clusters, given by their leaves."""
     clusters = [members for one, two in pairs for members in ([*one, *two], one, two)]
     sizes = np.array([len(members) for members in clusters], dtype=np.int64)
@@ -207,4 +206,9 @@ def pair_log_potentials(model: SplitModel, pairs: Sequence[tuple[Sequence[int], 
 def require_log_potentials(model: Model, values: Floats) -> None:
     """Refuse NaN and +inf of a compiled score."""
     if not np.all(np.less(values, np.inf)):
-        raise ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")
+        raise no_log_potential(model)
+
+
+def no_log_potential(model: Model) -> ValueError:
+    """What is the matter if a compiled score was NaN or +inf."""
+    return ValueError(f"{type(model).__name__}.score returned NaN or inf; a log potential is finite or -inf")

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from palmette._jit import inline, specialise, specialise_inline
 from palmette.array_types import Floats
 from palmette.clusters import size_of
+from palmette.models.base import MOST_FEATURES, FeatureModel
 from palmette.threads import Workers
 
-if TYPE_CHECKING:
-    from palmette.models.base import FeatureModel
-    from palmette.models.cluster_model import ClusterModel
-    from palmette.models.split_model import SplitModel
-
 __all__ = [
-    "MOST_FEATURES",
+    "BLOCK",
     "all_but_the_last",
     "describe_into",
     "feature_loader",
@@ -30,7 +26,7 @@ __all__ = [
     "width_of",
 ]
 
-_BLOCK = 10  # clusters are tabulated in blocks of 2^10
+BLOCK = 10  # clusters are tabulated in blocks of 2^10
 
 features: Any = None  # a model's, put in by `specialise`
 score: Any = None
@@ -47,7 +43,6 @@ _LOADERS = [
     inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i])),
     inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i], f[7, i])),
 ]
-MOST_FEATURES = len(_LOADERS)
 for _k, _loader in enumerate(_LOADERS):  # the name is what the disk cache tells them apart by
     _loader.py_func.__qualname__ = f"load_{_k + 1}_features"
 
@@ -141,7 +136,7 @@ def _subset_features(theta, additive, pairwise, k, low, first, last, out):
 
 def tabulate(model: FeatureModel, kernel: Any, workers: Workers, out: Floats) -> None:
     """Run a kernel of blocks, such as those below, on all 2^n clusters: the last axis of `out`."""
-    low = min(_BLOCK, model.n_leaves)
+    low = min(BLOCK, model.n_leaves)
     fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
     work = np.full(out.shape[-1] >> low, 20.0 * 2**low)
     workers.run(lambda first, last: kernel(*fixed, first, last, out), work)  # a part of it would be of another type
@@ -171,7 +166,7 @@ def _subset_scores(theta, additive, pairwise, k, low, first, last, out):
             out[(block << low) + s] = score(theta, load(table, s))
 
 
-def subset_scores(model: ClusterModel) -> Any:
+def subset_scores(model: FeatureModel) -> Any:
     """The kernel (θ, additive, pairwise, k, low, first, last, out), as above: log ψ of the clusters of some blocks."""
     functions = {"score": model.score, "load": feature_loader(model.n_features), "fill": fill_subset_features(model)}
     return specialise(_subset_scores, **functions)
@@ -182,7 +177,7 @@ def _size_features(theta, n, d, p, out):
         features(theta, n, size, np.zeros(d), np.zeros(p), out[size])
 
 
-def size_features(model: SplitModel) -> Floats:
+def size_features(model: FeatureModel) -> Floats:
     """(n + 1, k): the features of a cluster of each size whose sums are all zero; row 0 is zero."""
     n = model.n_leaves
     out = np.zeros((n + 1, model.n_features))
@@ -195,6 +190,6 @@ def _feature_log_psi(data, P, L, R):
     return score(data[0], load(data[1], P), load(data[1], L), load(data[1], R))
 
 
-def feature_log_psi(model: SplitModel) -> Any:
+def feature_log_psi(model: FeatureModel) -> Any:
     """The compiled log_psi((θ, table), P, L, R) of a model; column i of the table holds the features of cluster i."""
     return specialise_inline(_feature_log_psi, score=model.score, load=feature_loader(model.n_features))

@@ -5,18 +5,17 @@ Each kind of model has tables of its own, see `HierarchyModel.tabulate_splits`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette._jit import inline
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_sizes, left_parts, lowest_leaf, size_of
+from palmette.models.base import FeatureModel
 from palmette.models.features import subset_features, tabulate
 from palmette.threads import Workers
-
-if TYPE_CHECKING:
-    from palmette.models.split_model import HierarchyModel, SplitModel
 
 __all__ = ["Potentials", "Separable", "feature_table", "listed_log_psi", "listed_potentials", "separable_potentials"]
 
@@ -68,19 +67,18 @@ def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
     return Potentials(_separable_log_psi, Separable(a, u, b), is_separable=True)
 
 
-def listed_potentials(model: HierarchyModel) -> Potentials:
-    """log ψ of every split, by asking the model for those of one cluster at a time."""
-    n = model.n_leaves
+def listed_potentials(n: int, log_potentials: Callable[[Ints, Ints], Floats]) -> Potentials:
+    """log ψ of every split of n leaves, by asking for those of one cluster at a time: by left and by right parts."""
     lengths = 2 ** np.maximum(cluster_sizes(n).astype(np.int64) - 1, 0) - 1
     starts = np.cumsum(lengths) - lengths
     values = np.empty(int(lengths.sum()))
     for mask in np.flatnonzero(lengths).tolist():
         left = left_parts(mask)
-        values[starts[mask] : starts[mask] + lengths[mask]] = model.log_potentials(left, mask ^ left)
+        values[starts[mask] : starts[mask] + lengths[mask]] = log_potentials(left, mask ^ left)
     return Potentials(listed_log_psi, (starts, values))
 
 
-def feature_table(model: SplitModel, workers: Workers, n_rows: int) -> Floats:
+def feature_table(model: FeatureModel, workers: Workers, n_rows: int) -> Floats:
     """(n_rows, 2^n): the first features of every cluster; 0 for the empty set."""
     table = np.empty((n_rows, 1 << model.n_leaves))
     table[:, 0] = 0.0

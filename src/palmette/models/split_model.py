@@ -119,7 +119,7 @@ class HierarchyModel(Model):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """The tables for all 2^n clusters from which log ψ of any split can be read, and the compiled reader."""
-        return listed_potentials(self)
+        return listed_potentials(self.n_leaves, self.log_potentials)
 
 
 class SplitModel(FeatureModel, HierarchyModel):

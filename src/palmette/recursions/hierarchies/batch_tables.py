@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from palmette._jit import inline, specialise_inline
-from palmette.models.features import fill_subset_features
+from palmette.models.features import BLOCK, fill_subset_features
 from palmette.models.split_model import SplitModel
 
 __all__ = ["largest_of", "problem_tables"]
-
-_BLOCK = 10  # clusters are tabulated in blocks of 2^10
 
 tabulate: Any = None  # a model's, put in by `specialise_inline`
 
@@ -34,7 +32,7 @@ def _tables_of(theta, offsets, additive, pair_offsets, pairwise, p, k, i, work):
     own = theta[i if theta.shape[0] > 1 else 0]
     matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
     table = work[: k << n].reshape(k, 1 << n)
-    low = min(n, _BLOCK)
+    low = min(n, BLOCK)
     tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), table)
     return own, table
 

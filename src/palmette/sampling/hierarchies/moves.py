@@ -17,6 +17,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel, specialise
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
+from palmette.models.evaluate import no_log_potential
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, leaf_of_rank, regraft, tree_with
@@ -175,8 +176,7 @@ class HierarchyMoves:
         values = np.empty(m)
         what = (self._regrafts.data, tree, state.walk, state.patch, state.stream)
         if self._move(*what, temper, penalty, self._patches, n_moves, values) < 0:
-            name = type(self.model).__name__
-            raise ValueError(f"{name}.score returned NaN or inf; a log potential is finite or -inf")
+            raise no_log_potential(self.model)
         return self.restate(state)
 
     def restate(self, state: HierarchyState) -> tuple[float, int]:

@@ -24,6 +24,7 @@ from palmette._jit import called, inline, specialise, specialise_called
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
+from palmette.models.evaluate import no_log_potential
 from palmette.numeric import add_exponentials, largest, logarithm
 from palmette.partition import Partition
 from palmette.recursions.subsets import next_subset
@@ -261,6 +262,5 @@ class PartitionMoves:
 
     def _checked(self, state: PartitionState) -> PartitionState:
         if state.groups.counts[IS_WRONG]:
-            name = type(self.model).__name__
-            raise ValueError(f"{name}.score returned NaN or inf; a log potential is finite or -inf")
+            raise no_log_potential(self.model)
         return state
