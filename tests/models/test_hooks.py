@@ -173,3 +173,18 @@ def test_an_outlook_of_ones_own_steers_the_beam():
     without = SplitFunction(12, cost)
     assert without.log_potential(hierarchy(12, 0)) == pytest.approx(Dasgupta(w).log_potential(hierarchy(12, 0)))
     assert pal.search.beam(without, 4).hierarchy != pal.search.beam(own, 4).hierarchy
+
+
+def test_other_parameters_leave_the_data_and_the_model_alone():
+    model = Correlation(weights(5), beta=2.0)
+    other = model.with_theta([0.5])
+    assert (model.beta, other.beta) == (2.0, 0.5)
+    assert other.pairwise is model.pairwise
+    assert not other.theta.flags.writeable
+    assert other.log_potential(hierarchy(5, 1)) == Correlation(weights(5), beta=0.5).log_potential(hierarchy(5, 1))
+
+
+@pytest.mark.parametrize("theta", [[], [1.0, 2.0], [np.nan], 1.0])
+def test_parameters_that_a_model_does_not_have_are_refused(theta):
+    with pytest.raises(ValueError, match=r"Correlation takes finite numbers of shape \(1,\)"):
+        Correlation(weights(5)).with_theta(theta)

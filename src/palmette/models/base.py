@@ -7,6 +7,7 @@ columns into log ψ: those of P, L and R for a split (`SplitModel`), those of on
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeGuard, TypeVar
 
@@ -173,6 +174,20 @@ class FeatureModel(Model):
     def pairwise(self) -> Floats:
         """(p, n, n): what is summed over the unordered pairs of a cluster."""
         return self._pairwise
+
+    def with_theta(self, theta: npt.ArrayLike) -> Self:
+        """The same model of the same data with as many other parameters: what a `with_parameters` is made of.
+
+        >>> import palmette as pal
+        >>> pal.models.Dasgupta([[0, 3], [3, 0]], beta=2.0).with_theta([0.5]).beta
+        0.5
+        """
+        made = copy.copy(self)
+        made._theta = _frozen(theta)
+        if made._theta.shape != self._theta.shape or not np.isfinite(made._theta).all():
+            shape = self._theta.shape
+            raise ValueError(f"theta is {theta!r}; {type(self).__name__} takes finite numbers of shape {shape}")
+        return made
 
     def _check_shapes(self) -> None:
         n = self._n_leaves

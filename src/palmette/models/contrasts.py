@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaln
 
-from palmette._immutable import read_only
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.checks import check_points, check_positive
@@ -135,8 +134,7 @@ class Contrasts(SplitModel):
         made = copy.copy(self)
         made._a = self.a if a is None else check_positive("a", a)
         made._b = self.b if b is None else check_positive("b", b)
-        made._theta = read_only(np.array(made._law(made.dimension)))
-        return made
+        return made.with_theta(made._law(made.dimension))
 
     def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self:
         """With the a and b, in their ranges, under which the contrasts of all these hierarchies are most probable."""

@@ -91,9 +91,10 @@ class HierarchyModel(Model):
 
     def log_potential(self, hierarchy: Hierarchy) -> float:
         """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
-        return self._log_potential(require_binary(hierarchy).aligned_to(self.labels))
+        return self.aligned_log_potential(require_binary(hierarchy).aligned_to(self.labels))
 
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
+    def aligned_log_potential(self, hierarchy: Hierarchy) -> float:
+        """`log_potential` of a binary hierarchy whose leaf i is the model's: override it if there is a shorter way."""
         require_masks(self.n_leaves, "split")
         masks = hierarchy.cluster_masks()
         return float(self.log_potentials(*lowest_first(*masks[hierarchy.children].T)).sum())
@@ -158,8 +159,8 @@ class SplitModel(FeatureModel, HierarchyModel):
         unless you say otherwise. `palmette.evidence.compare` sets the `log_evidence` beside it.
     ``parameter_ranges``, ``with_parameters(**values)``, ``fitted_to(hierarchies)``
         a property and two methods: names of parameters and the ends between which they are looked for; the model with
-        other ones; the model with those under which the data are most probable given these hierarchies. With them
-        `palmette.evidence.posterior` finds parameters for any number of leaves.
+        other ones (see `with_theta`); the model with those under which the data are most probable given these
+        hierarchies. With them `palmette.evidence.posterior` finds parameters for any number of leaves.
 
     The last ten are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
@@ -207,7 +208,8 @@ class SplitModel(FeatureModel, HierarchyModel):
             return None
         return recast(_predicting(type(self)), self)  # type: ignore[arg-type]  # a class can be hashed
 
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
+    def aligned_log_potential(self, hierarchy: Hierarchy) -> float:
+        """`log_potential` of a binary hierarchy whose leaf i is the model's; O(n²) for pair sums, else O(n)."""
         return hierarchy_log_potential(self, hierarchy)
 
     def log_potentials(self, left: MaskList, right: MaskList) -> Floats:

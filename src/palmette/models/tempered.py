@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Self
 
 import numpy as np
 
-from palmette._immutable import read_only
 from palmette.checks import check_beta, check_finite_total
 from palmette.models.base import FeatureModel, Model
 
@@ -37,9 +35,7 @@ class Tempered(FeatureModel):
         """
         beta = check_beta(beta)
         check_finite_total(beta * self.n_leaves, float(np.abs(self.pairwise).sum()), "the data")
-        other = copy.copy(self)
-        other._theta = read_only(np.concatenate([[beta], self.theta[1:]]))
-        return other
+        return self.with_theta(np.concatenate([[beta], self.theta[1:]]))
 
     def beta_ratio(self, other: Model) -> float | None:
         """β of the other model over one's own, if it is the same one but for β; else None."""

@@ -91,8 +91,8 @@ class PriorModel(HierarchyModel):
 class _AskedPrior(PriorModel):
     # A model that can only be asked for log ψ.
 
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
-        return self.model._log_potential(hierarchy) + self._log_shape(hierarchy)
+    def aligned_log_potential(self, hierarchy: Hierarchy) -> float:
+        return self.model.aligned_log_potential(hierarchy) + self._log_shape(hierarchy)
 
     def log_potentials(self, left: MaskList, right: MaskList) -> Floats:
         sizes = [int(one).bit_count() + int(two).bit_count() for one, two in zip(left, right, strict=True)]

@@ -38,7 +38,8 @@ class ConditionalClusters(HierarchyModel):
         at = self.trellis.find_splits(number[trellis.parent], number[trellis.left])
         return np.where(at >= 0, self._log_psi[at], -np.inf)
 
-    def _log_potential(self, hierarchy: Hierarchy) -> float:
+    def aligned_log_potential(self, hierarchy: Hierarchy) -> float:
+        """Σ log ψ over the splits of a binary hierarchy whose leaf i is the model's; −inf if one is foreign."""
         at = self.trellis.find_hierarchy(hierarchy)
         return float(self._log_psi[at].sum()) if (at >= 0).all() else -np.inf
 
