@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,8 @@ ORDER = [
 ]
 # Pairs (importing module, imported folder) that may point up, each with a reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {}
+# Folders whose modules still import each other in a circle, if only for type checkers.
+CIRCULAR = ["coalescent", "jets"]
 
 
 def imported(source):
@@ -108,3 +111,41 @@ def test_the_design_page_shows_the_same_order():
     drawn = re.search(r"<!-- order -->\n(.*?)\n<!-- end of order -->", DESIGN.read_text(encoding="utf-8"), re.DOTALL)
     rows = [re.findall(r"\w+", line) for line in drawn[1].splitlines() if re.search(r"\w", line)]
     assert rows == ORDER[::-1]
+
+
+def imported_modules(root):
+    """Which modules of a package each of its modules imports, wherever the import stands."""
+    sources = {f"palmette.{name}": source for name, source in modules(root)}
+    graph = {}
+    for module, source in sources.items():
+        wanted = [node for node in nodes(source) if isinstance(node, ast.ImportFrom) and node.module]
+        pairs = [(node.module, f"{node.module}.{name.name}") for node in wanted for name in node.names]
+        graph[module] = {part if part in sources else whole for whole, part in pairs} & sources.keys()
+    return graph
+
+
+def circle(root, but=()):
+    """Modules that import each other in a circle, if there are some outside of these folders."""
+    graph = imported_modules(root)
+    kept = {name for name in graph if name.split(".")[1] not in but}
+    try:
+        TopologicalSorter({name: graph[name] & kept for name in kept}).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circle(PACKAGE, CIRCULAR) == []
+
+
+@pytest.mark.parametrize("folder", CIRCULAR)
+def test_no_folder_is_called_circular_that_is_not(folder):
+    assert circle(PACKAGE, [other for other in CIRCULAR if other != folder]) != []
+
+
+def test_a_circle_for_type_checkers_is_noticed(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/one.py").write_text("from palmette.models.two import Two\n")
+    (tmp_path / "models/two.py").write_text("if TYPE_CHECKING:\n    from palmette.models import one\n")
+    assert set(circle(tmp_path)) == {"palmette.models.one", "palmette.models.two"}

@@ -63,7 +63,7 @@ class HierarchyRun(Run[SampledPosterior]):
 
     def answer(self) -> SampledPosterior:
         """What the chains say now."""
-        return SampledPosterior(self)
+        return SampledPosterior(self, self.model, self.conditions, self.n_rungs)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,11 @@ from palmette.sampling.hierarchies.clusters import (
     judge_clusters,
     smooth_clusters,
 )
+from palmette.sampling.hierarchies.conditioned import conditioned
 from palmette.sampling.hierarchies.pairs import expected_lca
+from palmette.sampling.run import Run
 from palmette.sampling.sampled import Sampled
 from palmette.trellis.hierarchies.sparse import SparseTrellis
-
-if TYPE_CHECKING:
-    from palmette.sampling.hierarchies.sample import HierarchyRun
 
 __all__ = ["SampledPosterior"]
 
@@ -59,20 +58,15 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
     """
 
     clusterings = "hierarchies"
-
-    _run: HierarchyRun
     _exact = HierarchyPosterior
     conditions: HierarchyConditions
 
-    def __init__(self, run: HierarchyRun) -> None:
-        super().__init__(run, run.model, run.conditions)
+    def __init__(self, run: Run[Any], model: SplitModel, conditions: HierarchyConditions, n_rungs: int) -> None:
+        super().__init__(run, model, conditions)
+        self.n_rungs = n_rungs
+        """Temperatures that each chain runs at, side by side; 1 if it is a single one."""
 
     # How far to trust it.
-
-    @property
-    def n_rungs(self) -> int:
-        """Temperatures that each chain runs at, side by side; 1 if it is a single one."""
-        return self._run.n_rungs
 
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
@@ -259,8 +253,8 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     @cached
     def _smoothed(self) -> Estimates:
-        run = self._run
-        return smooth_clusters(self._seen, self._rows, run.moves.model, run.threads, run.progress)
+        target = conditioned(self.model, self.conditions)
+        return smooth_clusters(self._seen, self._rows, target, self._run.threads, self._run.progress)
 
     @cached
     def _judged(self) -> JudgedClusters:

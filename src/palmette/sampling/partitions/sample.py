@@ -55,7 +55,7 @@ class PartitionRun(Run[SampledPartitions]):
 
     def answer(self) -> SampledPartitions:
         """What the chains say now."""
-        return SampledPartitions(self)
+        return SampledPartitions(self, self.model)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,10 @@ from palmette.sampling.partitions.clusters import (
     judge_clusters,
 )
 from palmette.sampling.partitions.pairs import coclustering, gains
+from palmette.sampling.run import Run
 from palmette.sampling.sampled import Sampled
 from palmette.sampling.verdict import LEAST_SHARE
 from palmette.trellis.partitions.sparse import PartitionTrellis
-
-if TYPE_CHECKING:
-    from palmette.sampling.partitions.sample import PartitionRun
 
 __all__ = ["SampledPartitions"]
 
@@ -53,13 +51,12 @@ class SampledPartitions(Sampled[ClusterModel, Partition, PartitionTrellis]):
     """
 
     clusterings = "partitions"
-    _run: PartitionRun
     _exact = PartitionPosterior
     conditions: PartitionConditions
 
-    def __init__(self, run: PartitionRun) -> None:
-        super().__init__(run, run.model, PartitionConditions(run.model.labels))
-        if run.model.n_leaves < 2**15:
+    def __init__(self, run: Run[Any], model: ClusterModel) -> None:
+        super().__init__(run, model, PartitionConditions(model.labels))
+        if model.n_leaves < 2**15:
             self._rows = self._rows.astype(np.int16)
 
     # How far to trust it.
