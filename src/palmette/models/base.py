@@ -30,6 +30,7 @@ __all__ = [
     "checked_values",
     "evidence_offset",
     "evidence_without_structure",
+    "is_compiled",
     "is_model",
     "recast",
     "require_compiled",
@@ -166,6 +167,11 @@ class FeatureModel(Model):
         return self._theta
 
     @property
+    def compiled_merge_score(self) -> Any:
+        """What `search.greedy` maximises: the compiled (θ, parent, left, right) → number, of three columns."""
+        raise NotImplementedError
+
+    @property
     def additive(self) -> Floats:
         """(n, d): what is summed over the members of a cluster."""
         return self._additive
@@ -268,12 +274,17 @@ def recast(
     return made
 
 
-def require_compiled(model: Model, clusterings: Clusterings, done: str) -> None:
-    """Refuse what is no model of these clusterings, and one that cannot be `done`, sampled or annealed."""
-    require_model(model, clusterings, all_known=True)
-    if not model.is_compiled:
-        kind = {"hierarchies": "SplitModel", "partitions": "ClusterModel"}[clusterings]
-        raise TypeError(f"{model!r} cannot be {done}: its moves need a model of compiled functions, a {kind}")
+def is_compiled(model: Model, kind: type[AnyKind]) -> TypeGuard[AnyKind]:
+    """Whether a model's functions are compiled; by its clusterings it is then a `SplitModel` or a `ClusterModel`."""
+    return model.is_compiled
+
+
+def require_compiled(model: Model, kind: type[AnyKind], done: str) -> AnyKind:
+    """The model, if it is a `SplitModel` or `ClusterModel`, as `kind` says; else it cannot be `done`, say sampled."""
+    require_model(model, kind.clusterings, all_known=True)
+    if not is_compiled(model, kind):
+        raise TypeError(f"{model!r} cannot be {done}: its moves need a model of compiled functions, a {kind.__name__}")
+    return model
 
 
 def require_masks(n: int, what: str) -> None:

@@ -4,8 +4,7 @@
 one kind of model.
 """
 
-from typing import cast
-
+from palmette.models.base import is_compiled
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.regrafts.masks import MaskRegrafts
@@ -16,4 +15,4 @@ __all__ = ["CompiledRegrafts", "MaskRegrafts", "Regrafts", "regrafts_of"]
 
 def regrafts_of(model: HierarchyModel) -> Regrafts:
     """The regrafts of a model, compiled if it is."""
-    return CompiledRegrafts(cast(SplitModel, model)) if model.is_compiled else MaskRegrafts(model)
+    return CompiledRegrafts(model) if is_compiled(model, SplitModel) else MaskRegrafts(model)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -156,9 +156,9 @@ def anneal_hierarchies(
     >>> abs(float(found) - pal.HierarchyPosterior(model).log_partition) < 4 * found.standard_error
     True
     """
-    require_compiled(model, "hierarchies", "annealed")
+    compiled = require_compiled(model, SplitModel, "annealed")
     conditions = HierarchyConditions(model.labels).and_also(require, forbid)
-    moves = HierarchyMoves(conditioned(cast(SplitModel, model), conditions))
+    moves = HierarchyMoves(conditioned(compiled, conditions))
     return anneal(
         moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress
     )
@@ -189,8 +189,7 @@ def anneal_partitions(
     >>> abs(float(found) - pal.PartitionPosterior(model).log_partition) < 4 * found.standard_error
     True
     """
-    require_compiled(model, "partitions", "annealed")
-    compiled = cast(ClusterModel, model)
+    compiled = require_compiled(model, ClusterModel, "annealed")
     moves = PartitionMoves(compiled, reference_of(compiled, reference))
     return anneal(
         moves, steps=steps, seconds=seconds, n_runs=n_runs, last=last, rng=rng, threads=threads, progress=progress

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from palmette.checks import check_number
 from palmette.defaults import DEFAULTS
-from palmette.models.base import require_model
+from palmette.models.base import require_compiled, require_model
 from palmette.models.split_model import SplitModel
 from palmette.models.tempered import Tempered, require_tempered
 from palmette.sampling.annealed import Annealed, anneal_hierarchies
@@ -60,9 +60,10 @@ def at_perplexity(
         )
     unit = model.with_beta(1.0) if model.beta == 0.0 else model
     options: dict[str, Any] = {"rng": rng, "threads": threads, "progress": progress}
-    last = _BEYOND * _crossing(_quick(cast(SplitModel, unit), target, options), target)
+    compiled = require_compiled(unit, SplitModel, "annealed")
+    last = _BEYOND * _crossing(_quick(compiled, target, options), target)
     while True:
-        found = anneal_hierarchies(cast(SplitModel, unit), last=last, steps=steps, seconds=seconds, **options)
+        found = anneal_hierarchies(compiled, last=last, steps=steps, seconds=seconds, **options)
         if _entropy(found, len(found.tempers) - 1) < target:
             return model.with_beta(unit.beta * _crossing(found, target))
         last *= _BEYOND

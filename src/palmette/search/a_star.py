@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from palmette.checks import check_seconds
 from palmette.clusters import cluster_members, left_parts
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
+from palmette.models.base import is_compiled, require_model
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.resources import Resources
 from palmette.progress import Progress
@@ -118,7 +117,7 @@ class _Search:
         self.known = _split_masks(known.hierarchy)
         self.tolerance = _SAME * abs(known.log_potential) if known.log_potential > -math.inf else 0.0
         self.state = walk.first_state(model.n_leaves)
-        self.opening = compile_opening(cast(SplitModel, model), self.state) if model.is_compiled else None
+        self.opening = compile_opening(model, self.state) if is_compiled(model, SplitModel) else None
         if self.opening is None:
             enter_root(self.state, math.inf)
 

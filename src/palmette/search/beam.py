@@ -17,7 +17,7 @@ from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Indices
 from palmette.checks import is_whole
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
+from palmette.models.base import is_compiled, require_model
 from palmette.models.features import feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
@@ -77,9 +77,10 @@ def beam(model: HierarchyModel, width: int | None = None, *, progress: bool | No
     (Hierarchy.from_newick('((0,1),2);'), -12.0)
     """
     require_model(model, "hierarchies", all_known=True)
-    extender: Callable[[Any], _Extend] = _compiled if model.is_compiled else _asking
     n = model.n_leaves
-    steps = _search(n, _check_width(width, n), extender(model), progress)
+    width = _check_width(width, n)
+    extend = _compiled(model) if is_compiled(model, SplitModel) else _asking(model)
+    steps = _search(n, width, extend, progress)
     hierarchy = Hierarchy.from_merges(_merges(n, steps), model.labels)
     return Found(hierarchy, model.log_potential(hierarchy))
 

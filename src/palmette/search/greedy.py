@@ -6,7 +6,6 @@ score is computed once and kept, and a step scores one new cluster against the o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -14,10 +13,10 @@ import numpy as np
 from palmette._jit import inline, kernel, specialise, specialise_inline
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
-from palmette.models.base import require_model
-from palmette.models.cluster_model import ClusterModel, PartitionModel
+from palmette.models.base import FeatureModel, is_compiled, require_model
+from palmette.models.cluster_model import PartitionModel
 from palmette.models.features import describe_into, feature_loader
-from palmette.models.split_model import HierarchyModel, SplitModel
+from palmette.models.split_model import HierarchyModel
 from palmette.search.cuts import best_cut
 from palmette.search.found import Found, FoundPartition
 from palmette.search.partners import best_pair, partners_by
@@ -53,8 +52,7 @@ def greedy(model: HierarchyModel | PartitionModel) -> Found | FoundPartition:
     Partition([0, 0, 1])
     """
     require_model(model, wanted="a model, such as palmette.models.Dasgupta", all_known=True)
-    merge: Callable[[Any], Ints] = _merge_compiled if model.is_compiled else _merge_masks
-    children = merge(model)
+    children = _merge_compiled(model) if is_compiled(model, FeatureModel) else _merge_masks(model)
     if model.clusterings == "partitions":
         # Heights in the order of the merges, so that the cuts are the partitions on the way.
         heights = np.arange(1.0, model.n_leaves)
@@ -157,7 +155,7 @@ def _agglomerate(theta, sums, cross, k):
     return children
 
 
-def _merge_compiled(model: SplitModel | ClusterModel) -> Ints:
+def _merge_compiled(model: FeatureModel) -> Ints:
     describe, load = describe_into(model), feature_loader(model.n_features)
     score_row = specialise_inline(_score_row, merge_score=model.compiled_merge_score, load=load, describe=describe)
     agglomerate = specialise(_agglomerate, score_row=score_row, describe=describe)

@@ -11,7 +11,7 @@ all splits that the new ones allow with them, and again.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from palmette._jit import specialise
 from palmette.array_types import Floats, Ints
 from palmette.clusters import lowest_first, member_list
 from palmette.defaults import DEFAULTS
-from palmette.models.base import require_model
+from palmette.models.base import is_compiled, require_model
 from palmette.models.evaluate import across, trellis_sums
 from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
@@ -149,8 +149,8 @@ def _exchanges(state: _Solved, min_share: float) -> tuple[Ints, Ints, Ints]:
 def _log_psi(passes: SparseHierarchyPasses, parent: Ints, kept: Ints, moved: Ints, other: Ints) -> Floats:
     # log ψ(C, kept) + log ψ(moved, other), C = moved ∪ other; on its own C may not be in the trellis.
     model, trellis = passes.model, passes.trellis
-    if model.is_compiled:
-        return _compiled_log_psi(cast(SplitModel, model), trellis, parent, kept, moved, other)
+    if is_compiled(model, SplitModel):
+        return _compiled_log_psi(model, trellis, parent, kept, moved, other)
     masks = trellis.words[:, 0].astype(np.int64)
     pairs = ((masks[moved] | masks[other], masks[kept]), (masks[moved], masks[other]))
     upper, lower = (model.log_potentials(*lowest_first(one, two)) for one, two in pairs)

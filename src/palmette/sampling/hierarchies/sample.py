@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -109,13 +109,13 @@ def sample_hierarchies(
     >>> post.n_chains, post.is_exact
     (6, False)
     """
-    require_compiled(model, "hierarchies", "sampled")
+    compiled = require_compiled(model, SplitModel, "sampled")
     check_end(seconds, sweeps, precision)
     begin, given = time.monotonic(), list(starts)
     for start in given:
         require_binary(start)
     run = HierarchyRun(
-        cast(SplitModel, model),
+        compiled,
         HierarchyConditions(model.labels).and_also(require, forbid),
         n_chains=check_integer("n_chains", n_chains, 1),
         n_rungs=check_integer("n_rungs", n_rungs, 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -100,9 +100,8 @@ def sample_partitions(
     >>> post.n_chains, post.is_exact
     (6, False)
     """
-    require_compiled(model, "partitions", "sampled")
+    compiled = require_compiled(model, ClusterModel, "sampled")
     check_end(seconds, sweeps, precision)
-    compiled = cast(ClusterModel, model)
     run = PartitionRun(
         compiled,
         reference_of(compiled, reference),
