@@ -44,16 +44,16 @@ class ChainKind(Protocol):
     """Numbers that a state is written down with."""
 
     def n_starts(self, n_chains: int) -> int:
-        """Starts that are made for so many chains: as many, or more to choose from."""
-        ...
+        """Starts that are made for so many chains: as many, unless there are more to choose from."""
+        return n_chains
 
     def begin(self, chain: int) -> Any:
         """A start: the state of a chain, or one to choose from."""
         ...
 
     def choose(self, states: list[Any], count: int) -> list[Any]:
-        """So many of the starts, if there are more."""
-        ...
+        """So many of the starts, if there are more; the first ones unless there is something to choose by."""
+        return states[:count]
 
     def sweep(self, state: Any) -> float:
         """One sweep; the log potential of the state that it leads to."""

@@ -20,10 +20,11 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
+from palmette.sampling.chains import ChainKind
 from palmette.sampling.chance import CHAINS, EXCHANGES, TRIES, chance
 from palmette.sampling.dispersal import n_candidates
 from palmette.sampling.hierarchies.chain import HierarchyChains
-from palmette.sampling.hierarchies.moves import HierarchyState
+from palmette.sampling.hierarchies.moves import HierarchyMoves, HierarchyState
 from palmette.sampling.ladder import Pilot, pilot
 
 __all__ = ["TemperedChains"]
@@ -47,19 +48,20 @@ class _Rungs(NamedTuple):
     stream: Ints  # seed, number, how many random numbers have been drawn, how many sweeps were made
 
 
-class TemperedChains:
-    """A `ChainKind`: each chain is made of `n_rungs` at different temperatures."""
+class TemperedChains(ChainKind):
+    """Each chain is made of `n_rungs` at different temperatures, which find their way from any start."""
 
     def __init__(self, model: SplitModel, starts: Sequence[Hierarchy], seed: int, n_rungs: int) -> None:
         self._single = HierarchyChains(model, starts, seed)
-        self.moves, self._seed = self._single.moves, seed
+        self._seed = seed
         self.tempers = _rung_tempers(pilot(self.moves, seed, every=_PILOT), n_rungs)
         self.width = self._single.width
         self._n_tries = max(1, min(len(_PATIENCE), n_candidates(model.n_leaves) // 3))
 
-    def n_starts(self, n_chains: int) -> int:
-        """As many as there are chains: rungs find their way between answers."""
-        return n_chains
+    @property
+    def moves(self) -> HierarchyMoves:
+        """What the sweeps of every rung are made of."""
+        return self._single.moves
 
     def begin(self, chain: int) -> _Rungs:
         """All rungs from a given start, warmed up; else from the best, at t = 1, of several that are cooled down."""
@@ -86,10 +88,6 @@ class TemperedChains:
         for rung in reversed(range(len(self.tempers) - 1)):
             states.append(self._single.warmed(first + rung, float(self.tempers[rung]), states[-1]))
         return states[::-1]
-
-    def choose(self, states: list[_Rungs], count: int) -> list[_Rungs]:
-        """All there are."""
-        return states[:count]
 
     def sweep(self, rungs: _Rungs) -> float:
         """A sweep of every rung, then exchanges of every second pair of neighbours; log φ at t = 1."""

@@ -31,7 +31,6 @@ from palmette.recursions.subsets import next_subset
 from palmette.sampling.anywhere import any_partition, log_bell_number
 from palmette.sampling.chance import chance, choose, new_stream
 from palmette.sampling.partitions.state import (
-    CHOSEN,
     IS_WRONG,
     REDRAWN,
     Groups,
@@ -178,9 +177,7 @@ def _redrawer(model: ClusterModel) -> Any:
 
 def _advance(data, groups, units, work, stream, temper, penalty, n_moves):
     for _ in range(n_moves):
-        count = choose_units(units, stream, work.units)
-        k = keep_whole(groups.cluster, units, work, count)
-        groups.counts[CHOSEN] += count
+        k = keep_whole(groups.cluster, units, work, choose_units(units, stream, work.units))
         groups.counts[REDRAWN] += k
         if k:
             redraw(data, groups, units, work, k, stream, temper, penalty)

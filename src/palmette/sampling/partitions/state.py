@@ -19,7 +19,6 @@ from palmette.models.features import feature_loader
 from palmette.partition import Partition
 
 __all__ = [
-    "CHOSEN",
     "IS_WRONG",
     "N_CLUSTERS",
     "REDRAWN",
@@ -34,8 +33,8 @@ __all__ = [
     "totals",
 ]
 
-# What is counted: clusters; units that were chosen, and those of them that could be redrawn; scores that are no number.
-N_CLUSTERS, CHOSEN, REDRAWN, IS_WRONG = range(4)
+# What is counted: clusters; units that were redrawn; scores that are no number. Saved chains have four: one is unused.
+N_CLUSTERS, _, REDRAWN, IS_WRONG = range(4)
 
 _SOON = 16  # leaves that may leave even a small cluster before its sums are added up
 
