@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from palmette.array_types import Ints
 
-__all__ = ["Links", "links_from_families", "offsets_of", "order_children"]
+__all__ = ["Links", "links_from_families", "offsets_of", "order_children", "ragged"]
 
 
 class Links(NamedTuple):
@@ -36,6 +36,16 @@ def offsets_of(sizes: ArrayLike) -> Ints:
     array([0, 2, 2, 5])
     """
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def ragged(starts: Ints, sizes: Ints) -> Ints:
+    """starts[0], starts[0] + 1, … (sizes[0] of them), then the same for starts[1], and so on.
+
+    >>> ragged(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def order_children(parents: Ints, key: Ints) -> Links:

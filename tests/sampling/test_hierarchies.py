@@ -176,8 +176,8 @@ def test_old_draws_are_thinned_out_when_there_is_no_more_room(monkeypatch):
     monkeypatch.setattr("palmette.sampling.chains._ROOM", 32)
     few = sample_hierarchies(MODEL, **options)
     assert few._run.chains.every == 4
-    every_fourth = whole._run.chains.rows[:, 3::4]
-    assert (few._run.chains.rows == every_fourth).all()
+    every_fourth = whole._run.chains.kept_states[:, 3::4]
+    assert (few._run.chains.kept_states == every_fourth).all()
 
 
 @pytest.mark.parametrize(("beta", "sweeps"), [(0.1, 6400), (5.0, 100)])
@@ -194,9 +194,9 @@ def test_of_two_far_apart_answers_both_are_found_or_chains_are_said_to_disagree(
 def test_chains_begin_at_both_of_two_answers_whatever_the_seed(seeds):
     for seed in seeds:
         post = sample_hierarchies(rows_and_columns(2.0), seconds=None, sweeps=8, rng=seed)
-        rows = post._seen.occurs(0b1111).any(axis=1)
+        rows = post._seen_clusters.occurs(0b1111).any(axis=1)
         assert not rows.all()
-        assert post._seen.occurs(0b0001_0001_0001_0001).any(axis=1).any()
+        assert post._seen_clusters.occurs(0b0001_0001_0001_0001).any(axis=1).any()
         assert not post.verdict.agree
 
 

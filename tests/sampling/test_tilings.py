@@ -82,7 +82,8 @@ def test_smoothed_probabilities_are_nearer_to_the_truth():
         post = sample_hierarchies(MODEL, seconds=None, sweeps=100, precision=1e-9, rng=seed)
         for row in post.cluster_probabilities(0.02):
             p = EXACT.cluster_probability(row.members)
-            share = float(post._seen.share[post._seen.trellis.find_mask(sum(1 << int(leaf) for leaf in row.members))])
+            seen, mask = post._seen_clusters, sum(1 << int(leaf) for leaf in row.members)
+            share = float(seen.share[seen.trellis.find_mask(mask)])
             counted.append((share - p) ** 2)
             smoothed.append((row.probability - p) ** 2)
             z.append((row.probability - p) / row.standard_error)

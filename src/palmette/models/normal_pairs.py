@@ -87,7 +87,7 @@ class NormalPairs(SplitModel):
         labels: Sequence[str] | None = None,
     ) -> None:
         data = read_pairs(similarity, "similarity", missing, labels, loops=True)
-        listed = data.listed
+        listed = data.known_values
         self._mean = (float(listed.mean()) if len(listed) else 0.0) if mean is None else check_number("mean", mean)
         self._pseudo_count, self._shape = check_positive("pseudo_count", pseudo_count), check_positive("shape", shape)
         values = data.known * (data.values - self._mean)

@@ -27,7 +27,7 @@ class PairData(NamedTuple):
     labels: Sequence[str] | None
 
     @property
-    def listed(self) -> Floats:
+    def known_values(self) -> Floats:
         """The value of every known pair, once."""
         one, two = np.nonzero(np.triu(self.known))
         return self.values[one, two]

@@ -74,7 +74,7 @@ class PoissonPairs(SplitModel):
         data = read_pairs(counts, "counts", missing, labels, loops=False)
         bad = (data.values < 0.0) | (data.values != np.floor(data.values)) | (data.values > _LARGEST / data.values.size)
         require_entries(data, "counts", bad, "a count is a whole number of at least 0, whose sums are exact")
-        listed = data.listed
+        listed = data.known_values
         self._shape = check_positive("shape", shape)
         mean = float(listed.mean()) if listed.any() else 1.0
         self._rate = self._shape / mean if rate is None else check_positive("rate", rate)

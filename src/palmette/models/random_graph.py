@@ -75,7 +75,7 @@ class HierarchicalRandomGraph(SplitModel):
             data, "adjacency", weighted, "an edge is 0 or 1. Counts go to PoissonPairs, weights to NormalPairs"
         )
         self._a, self._b = check_positive("a", a), check_positive("b", b)
-        self._listed = data.listed
+        self._listed = data.known_values
         pairwise = [data.values, *data.n_known]
         super().__init__(len(data.values), theta=self._law(len(data.values)), pairwise=pairwise, labels=data.labels)
 

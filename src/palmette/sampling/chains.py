@@ -103,7 +103,7 @@ class Chains:
         return int(self.sweeps.min()) // self.every
 
     @property
-    def rows(self) -> npt.NDArray[np.int32]:
+    def kept_states(self) -> npt.NDArray[np.int32]:
         """(chains, n_kept, width): the states."""
         return self._rows[:, : self.n_kept]
 
@@ -196,6 +196,6 @@ class Chains:
     def _is_of_model(self) -> bool:
         # Whether the last states that were kept have the log potentials that were: a person may have edited a score.
         moves = self._kind.moves
-        states = [moves.start(moves.read(rows[-1]), 0, 0) for rows in self.rows if len(rows)]
+        states = [moves.start(moves.read(rows[-1]), 0, 0) for rows in self.kept_states if len(rows)]
         found = [-np.inf if impossible else value for value, impossible in map(moves.restate, states)]
         return np.allclose(found, self.log_potentials[:, -1:].reshape(-1), rtol=_SAME, atol=_SAME)

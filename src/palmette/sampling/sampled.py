@@ -60,7 +60,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering, AnyTrellis]):
         self.sweeps_per_draw = chains.every
         """Sweeps between two draws; the chains keep fewer when they go on, and this answer stays as it is."""
         first = int(_BURNT * self.n_kept)
-        self._rows: npt.NDArray[np.int32] = chains.rows[:, first:].copy()
+        self._rows: npt.NDArray[np.int32] = chains.kept_states[:, first:].copy()
         self.log_potentials: Floats = chains.log_potentials[:, first:].copy()
         """(chains, draws): log φ of every draw."""
 

@@ -3,9 +3,9 @@
 `posterior` searches as well where it has to: for the clusters that are summed over.
 
 Who calls whom: `greedy` and `bayesian` find the next pair by `partners`; `beam` keeps `forests`; `a_star` walks, and
-where the walk stops, has a cluster opened; `refine` makes `moves`, which survey `palmette.regrafts`.
-`posteriors` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow` or what `sampled` makes of
-`palmette.sampling`.
+where the walk stops, has a cluster opened; `refine` makes `refine_moves`, which survey `palmette.regrafts`.
+`posteriors` holds `posterior`, which takes `greedy` and `refine` to start from, and `grow` or what `sampled_posteriors`
+makes of `palmette.sampling`.
 """
 
 from palmette.search.a_star import Proved, a_star

@@ -19,6 +19,7 @@ from palmette._jit import specialise
 from palmette.array_types import Floats, Ints
 from palmette.clusters import lowest_first, member_list
 from palmette.defaults import DEFAULTS
+from palmette.links import ragged
 from palmette.models.base import is_compiled, require_model
 from palmette.models.evaluate import across, trellis_sums
 from palmette.models.features import describe_into, feature_loader
@@ -28,7 +29,6 @@ from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
 from palmette.progress import Progress
 from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
-from palmette.trellis.partitions.families import ragged
 
 __all__ = ["grow"]
 

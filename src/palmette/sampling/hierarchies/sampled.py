@@ -70,7 +70,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def cluster_diagnostics(self) -> Table[ClusterDiagnosticsRow]:
         """The clusters that are judged, of probability 0.02 to 0.98; those that chains disagree on most first."""
-        trellis, (_, clusters, r_hat, sizes) = self._seen.trellis, self._judged
+        trellis, (_, clusters, r_hat, sizes) = self._seen_clusters.trellis, self._judged
 
         def row(i: int) -> ClusterDiagnosticsRow:
             number = int(clusters[i])
@@ -82,11 +82,11 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def cluster_frequencies(self) -> Floats:
         """(chains, k): in which share of its draws each chain has the clusters of `cluster_diagnostics`."""
-        return self._seen.frequency[:, self._judged.clusters]
+        return self._seen_clusters.frequency[:, self._judged.clusters]
 
     def cluster_indicators(self) -> npt.NDArray[np.bool_]:
         """(chains, draws, k): which draws have the clusters of `cluster_diagnostics`."""
-        return self._seen.events(self._judged.clusters)
+        return self._seen_clusters.events(self._judged.clusters)
 
     # Hierarchies.
 
@@ -98,15 +98,15 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
     @cached
     def draws(self) -> Draws:
         """All draws that are used, chain after chain; their probabilities are not known, only `log_potentials` are."""
-        seen = self._seen
+        seen = self._seen_clusters
         rows = seen.splits_by_draw()
         return Draws(rows, np.full(len(rows), np.nan), self.labels, seen.trellis)
 
     def sample(self, size: int, rng: np.random.Generator | int | None = None) -> Draws:
         """`size` of the draws, taken at random with replacement: not independent if the chains are not."""
-        rows = self._seen.splits_by_draw()
+        rows = self._seen_clusters.splits_by_draw()
         chosen = np.random.default_rng(rng).integers(len(rows), size=check_integer("size", size, 0))
-        return Draws(rows[chosen], np.full(size, np.nan), self.labels, self._seen.trellis)
+        return Draws(rows[chosen], np.full(size, np.nan), self.labels, self._seen_clusters.trellis)
 
     def map(self) -> Hierarchy:
         """The most probable hierarchy that was found, with support: the best draw, cooled down further.
@@ -121,27 +121,27 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
         That is `map` and then the best draws, all with support.
         """
         check_integer("k", k, 1)
-        rows, values = self._seen.splits_by_draw(), self.log_potentials.reshape(-1)
+        rows, values = self._seen_clusters.splits_by_draw(), self.log_potentials.reshape(-1)
         first, value = self._found
         found = {first: value}
         for i in np.argsort(-values, kind="stable"):
             if len(found) == k:
                 break
-            found.setdefault(self._seen.trellis.hierarchy_of(rows[i]), float(values[i]))
+            found.setdefault(self._seen_clusters.trellis.hierarchy_of(rows[i]), float(values[i]))
         return [(self.support(hierarchy), value) for hierarchy, value in found.items()]
 
     def consensus(self, threshold: float = DEFAULTS.consensus) -> Hierarchy:
         """The clusters of more than this probability, as one hierarchy that may be multifurcating."""
         p = self._smoothed.values
         clusters = np.flatnonzero(p > threshold)
-        masks = [self._seen.trellis.masks[i] for i in clusters]
+        masks = [self._seen_clusters.trellis.masks[i] for i in clusters]
         return consensus(masks, p[clusters], self.labels, threshold)
 
     def centroid(self) -> Hierarchy:
         """The hierarchy with the largest expected number of clusters that also occur in a draw, of those drawn."""
-        gain = self._smoothed.values[self._seen.clusters].sum(axis=2)
+        gain = self._smoothed.values[self._seen_clusters.clusters].sum(axis=2)
         chain, draw = np.unravel_index(int(np.argmax(gain)), gain.shape)
-        return self.support(self._seen.trellis.hierarchy_of(self._seen.splits[chain, draw]))
+        return self.support(self._seen_clusters.trellis.hierarchy_of(self._seen_clusters.splits[chain, draw]))
 
     def conditional_clusters(self) -> HierarchyPosterior:
         """The distribution that the draws suggest: splits as frequent as they were, independent of each other (CCD1).
@@ -178,7 +178,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
         index, found = leaf_index(self.labels), np.ones((self.n_chains, self.n_draws), dtype=bool)
         for cluster in subtree.clusters():
             leaves = leaf_numbers([subtree.labels[leaf] for leaf in cluster], index)
-            found &= self._seen.occurs(mask_of_leaves(leaves))
+            found &= self._seen_clusters.occurs(mask_of_leaves(leaves))
         return self._share_of(found)
 
     # Clusters.
@@ -189,7 +189,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:
         """The clusters of at least this probability, but singletons and the root; likeliest first."""
-        trellis, p = self._seen.trellis, self._smoothed.values
+        trellis, p = self._seen_clusters.trellis, self._smoothed.values
         found = np.flatnonzero((p >= min_probability) & (trellis.sizes >= 2) & (trellis.sizes < self.n_leaves))
         found = found[np.lexsort((trellis.sizes[found], -p[found]))]
 
@@ -202,12 +202,12 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def split_probabilities(self, cluster: Cluster, most: int | None = None) -> Table[SampledSplitRow]:
         """The splits of `cluster` that were drawn, each with its probability given that the cluster occurs."""
-        trellis, splits = self._seen.trellis, self._seen.splits
+        trellis, splits = self._seen_clusters.trellis, self._seen_clusters.splits
         number = trellis.find_mask(cluster_mask(cluster, self.labels))
         if number < 0:
             raise ValueError(f"the cluster {list(cluster)!r} was never drawn, so nothing is known of its splits")
-        occurs = (self._seen.clusters == number).any(axis=2)
-        which = np.where(self._seen.clusters == number, splits, -1).max(axis=2)
+        occurs = (self._seen_clusters.clusters == number).any(axis=2)
+        which = np.where(self._seen_clusters.clusters == number, splits, -1).max(axis=2)
         first, last = trellis.offsets[number : number + 2].tolist()
         shares = np.bincount(which[occurs] - first, minlength=last - first) / occurs.sum()
         chosen = likeliest(shares, most)
@@ -225,8 +225,8 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def expected(self, f: SplitValues) -> Estimate:
         """E[Σ f(L, R) over the splits of a hierarchy], as `HierarchyPosterior.expected` has it."""
-        values = split_values(f, self.model).split_log_potentials(self._seen.trellis)
-        return self._mean(values[self._seen.splits].sum(axis=2))
+        values = split_values(f, self.model).split_log_potentials(self._seen_clusters.trellis)
+        return self._mean(values[self._seen_clusters.splits].sum(axis=2))
 
     def expected_lca_size(self) -> Estimates:
         """(n, n): the expected size of the smallest cluster that holds both i and j; 1 on the diagonal."""
@@ -240,37 +240,37 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def share_in(self, trellis: SparseTrellis) -> Estimate:
         """The probability that a hierarchy is made of splits of `trellis`: what a posterior on it covers."""
-        own, other = self._seen.trellis, trellis.aligned_to(self.labels)
+        own, other = self._seen_clusters.trellis, trellis.aligned_to(self.labels)
         number = other.find_words(own.words)
         there = other.find_splits(number[own.parent], number[own.left]) >= 0
-        return self._share_inside(np.asarray(there[self._seen.splits].all(axis=2)))
+        return self._share_inside(np.asarray(there[self._seen_clusters.splits].all(axis=2)))
 
     # What the draws say.
 
     @cached
-    def _seen(self) -> SeenClusters:
+    def _seen_clusters(self) -> SeenClusters:
         return find_clusters(self.trees, self.n_chains)
 
     @cached
     def _smoothed(self) -> Estimates:
         target = conditioned(self.model, self.conditions)
-        return smooth_clusters(self._seen, self._rows, target, self._run.threads, self._run.progress)
+        return smooth_clusters(self._seen_clusters, self._rows, target, self._run.threads, self._run.progress)
 
     @cached
     def _judged(self) -> JudgedClusters:
-        return judge_clusters(self._seen, self.log_potentials, self._smoothed.standard_errors)
+        return judge_clusters(self._seen_clusters, self.log_potentials, self._smoothed.standard_errors)
 
     @cached
     def _found(self) -> tuple[Hierarchy, float]:
         # Nodes are numbered as the trellis has them, which decides how moves from there go on.
         top = int(np.argmax(self.log_potentials))
-        return self._cooled_further(self._seen.trellis.hierarchy_of(self._seen.splits_by_draw()[top]))
+        return self._cooled_further(self._seen_clusters.trellis.hierarchy_of(self._seen_clusters.splits_by_draw()[top]))
 
     def _probability(self, mask: int) -> Estimate:
         if self._is_everywhere(mask):
             return Estimate(1.0, "exact")
-        if (number := self._seen.find_smoothed(mask)) < 0:
-            return self._share_of(self._seen.occurs(mask))
+        if (number := self._seen_clusters.find_smoothed(mask)) < 0:
+            return self._share_of(self._seen_clusters.occurs(mask))
         value, error = (float(x[number]) for x in (self._smoothed.values, self._smoothed.standard_errors))
         return Estimate(value, "estimate", error)
 
@@ -278,8 +278,8 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
         # The value of `_probability` alone: the error of a share takes far longer.
         if self._is_everywhere(mask):
             return 1.0
-        number = self._seen.find_smoothed(mask)
-        return float(self._seen.occurs(mask).mean() if number < 0 else self._smoothed.values[number])
+        number = self._seen_clusters.find_smoothed(mask)
+        return float(self._seen_clusters.occurs(mask).mean() if number < 0 else self._smoothed.values[number])
 
     def _is_everywhere(self, mask: int) -> bool:
         return mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1

@@ -142,9 +142,8 @@ class SampledPartitions(Sampled[ClusterModel, Partition, PartitionTrellis]):
 
     def cluster_probabilities(self, min_probability: float = DEFAULTS.min_probability) -> Table[SampledClusterRow]:
         """The clusters in at least this share of the draws; likeliest first."""
-        seen = (
-            self._seen if min_probability == LEAST_SHARE else find_clusters(self._flat, self.n_chains, min_probability)
-        )
+        known = min_probability == LEAST_SHARE
+        seen = self._seen_clusters if known else find_clusters(self._flat, self.n_chains, min_probability)
         members = [seen.members(i, self._flat) for i in range(len(seen.keys))]
         order = np.lexsort(([len(leaves) for leaves in members], -seen.counts.sum(axis=0)))
 
@@ -195,12 +194,12 @@ class SampledPartitions(Sampled[ClusterModel, Partition, PartitionTrellis]):
         return np.asarray(self._rows.max(axis=2), dtype=np.int64) + 1
 
     @cached
-    def _seen(self) -> SeenClusters:
+    def _seen_clusters(self) -> SeenClusters:
         return find_clusters(self._flat, self.n_chains, LEAST_SHARE)
 
     @cached
     def _judged(self) -> JudgedClusters:
-        return judge_clusters(self._seen, self._rows, self.log_potentials, self.labels)
+        return judge_clusters(self._seen_clusters, self._rows, self.log_potentials, self.labels)
 
     @cached
     def _found(self) -> tuple[Partition, float]:

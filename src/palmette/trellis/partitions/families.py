@@ -12,6 +12,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.hashing import empty_table, mix
+from palmette.links import ragged
 
 __all__ = [
     "Keys",
@@ -22,7 +23,6 @@ __all__ = [
     "is_closed",
     "leaf_order",
     "list_members",
-    "ragged",
 ]
 
 
@@ -30,16 +30,6 @@ _SERIATED = 4000  # leaves: for more, an order by similarity takes too long to f
 _OPTIMALLY = 200  # leaves: for more, the best order of a linkage does
 _PAIRS = 10**9  # pairs of leaves that are looked at for an order
 _PENDING = 10**7  # members that are listed before duplicates are dropped
-
-
-def ragged(starts: Ints, sizes: Ints) -> Ints:
-    """starts[0], starts[0] + 1, … (sizes[0] of them), then the same for starts[1], and so on.
-
-    >>> ragged(np.array([5, 0]), np.array([2, 3]))
-    array([5, 6, 0, 1, 2])
-    """
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def as_bounds(sizes: Ints) -> Ints:

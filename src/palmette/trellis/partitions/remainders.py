@@ -15,9 +15,8 @@ from palmette._jit import inline, kernel
 from palmette.array_types import Indices, Ints, Words
 from palmette.errors import TrellisTooLarge
 from palmette.hashing import empty_table, fill_table, slot_of
-from palmette.links import offsets_of
+from palmette.links import offsets_of, ragged
 from palmette.trellis.bit_sets import n_words
-from palmette.trellis.partitions.families import ragged
 from palmette.trellis.partitions.paths import Paths, frozen_paths, longest_paths, no_paths
 
 __all__ = ["interval_paths", "remainder_paths"]

@@ -15,7 +15,7 @@ from palmette.array_types import Indices, Ints
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
 from palmette.labels import align_labels, leaf_index, leaf_numbers, read_clusters
-from palmette.links import offsets_of
+from palmette.links import offsets_of, ragged
 from palmette.partition import Partition
 from palmette.trellis.partitions.families import (
     Keys,
@@ -26,7 +26,6 @@ from palmette.trellis.partitions.families import (
     is_closed,
     leaf_order,
     list_members,
-    ragged,
 )
 from palmette.trellis.partitions.paths import Paths, count_paths
 from palmette.trellis.partitions.remainders import interval_paths, remainder_paths
