@@ -44,7 +44,7 @@ ORDER = [
 # Pairs (importing module, imported folder) that may point up, each with a reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 # Folders whose modules still import each other in a circle, if only for type checkers.
-CIRCULAR = ["coalescent", "jets"]
+CIRCULAR = ["coalescent"]
 
 
 def imported(source):

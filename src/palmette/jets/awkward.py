@@ -1,16 +1,14 @@
-"""Jets to and from awkward arrays of vector's records."""
+"""Four-momenta to and from awkward arrays of vector's records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from palmette._extras import require
+from palmette.array_types import Floats, Ints
 from palmette.jets._kinematics import FIELDS, choose_fields, four_momenta
-from palmette.jets.jet import Jets
 from palmette.links import offsets_of
 
 __all__ = ["from_awkward", "to_awkward"]
@@ -19,25 +17,28 @@ _NAMES: dict[str, tuple[str, ...]] = {"px": ("px", "x"), "py": ("py", "y"), "pt"
 _NAMES |= {"E": ("E", "energy", "e", "t"), "mass": ("mass", "m", "M", "tau")}
 
 
-def to_awkward(jets: Jets) -> Any:
-    """One list of Momentum4D records per jet: fields E, px, py, pz."""
+def to_awkward(momenta: Floats, sizes: Ints) -> Any:
+    """One list of Momentum4D records per jet of so many particles: fields E, px, py, pz."""
     ak, _ = require("awkward", "hep"), require("vector", "hep")
     behavior = require("vector.backends.awkward", "hep").behavior
-    columns = {name: np.ascontiguousarray(jets.momenta[:, i]) for i, name in enumerate(FIELDS)}
+    columns = {name: np.ascontiguousarray(momenta[:, i]) for i, name in enumerate(FIELDS)}
     records = ak.zip(columns, with_name="Momentum4D", behavior=behavior)
-    return ak.unflatten(records, jets.n_leaves)
+    return ak.unflatten(records, sizes)
 
 
-def from_awkward(array: Any, ids: Mapping[str, npt.ArrayLike] | None = None) -> Jets:
-    """Jets from one list of records per jet; numbers become float64 before anything is computed from them."""
+def from_awkward(array: Any) -> tuple[Floats, Ints]:
+    """Momenta, and where each jet begins, of one list of records per jet.
+
+    Numbers become float64 before anything is computed from them.
+    """
     ak = require("awkward", "hep")
     sizes = _sizes(ak, array)
     n_particles = int(sizes.sum())
     columns = {field: _column(ak, array, name, n_particles) for field, name in _choose(array.fields).items()}
-    return Jets(four_momenta(columns), offsets_of(sizes), ids)
+    return four_momenta(columns), offsets_of(sizes)
 
 
-def _sizes(ak: Any, array: Any) -> npt.NDArray[np.int64]:
+def _sizes(ak: Any, array: Any) -> Ints:
     if not isinstance(array, ak.Array) or array.ndim != 2 or not array.fields:
         kind = array.type if isinstance(array, ak.Array) else type(array).__name__
         raise TypeError(f"expected an awkward array of type n * var * {{E, px, py, pz}}, not {kind}")
@@ -59,7 +60,7 @@ def _choose(names: list[str]) -> dict[str, str]:
     return chosen
 
 
-def _column(ak: Any, array: Any, name: str, n_particles: int) -> npt.NDArray[np.float64]:
+def _column(ak: Any, array: Any, name: str, n_particles: int) -> Floats:
     column = ak.to_numpy(ak.fill_none(ak.flatten(array[name], axis=1), np.nan))
     if column.dtype.kind not in "iuf" or column.shape != (n_particles,):
         raise TypeError(f"field {name} must hold one number per particle, not {array[name].type}")

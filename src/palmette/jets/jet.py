@@ -15,6 +15,7 @@ from palmette._immutable import Immutable, read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import as_integers
 from palmette.hierarchy import Hierarchy
+from palmette.jets.awkward import from_awkward, to_awkward
 from palmette.links import offsets_of
 
 __all__ = ["Jet", "Jets", "joined"]
@@ -99,9 +100,7 @@ class Jets(Immutable, Sequence[Jet]):
 
         The fields are px, py or pt, phi; pz, eta or theta; E, energy or mass. What else there is, is left out.
         """
-        from palmette.jets.awkward import from_awkward
-
-        return from_awkward(array, ids)
+        return Jets(*from_awkward(array), ids)
 
     @classmethod
     def concatenate(cls, parts: Iterable[Jets]) -> Jets:
@@ -142,9 +141,7 @@ class Jets(Immutable, Sequence[Jet]):
 
     def to_awkward(self) -> Any:
         """One list of Momentum4D records per jet, with fields E, px, py, pz; the ids are left out."""
-        from palmette.jets.awkward import to_awkward
-
-        return to_awkward(self)
+        return to_awkward(self.momenta, self.n_leaves)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
