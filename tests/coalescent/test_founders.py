@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -112,6 +113,14 @@ def test_what_is_resampled_keeps_the_word_on_its_runs():
     assert fewer.verdict.n_particles == 80
     assert fewer.run_log_evidences == pytest.approx([-1.0])
     assert fewer.by_run()[0].n_effective.tolist() == fewer.n_effective.tolist() == found.n_effective.tolist()
+
+
+def test_what_is_resampled_does_not_keep_what_it_was_drawn_from():
+    children, ages = np.tile([[0, 1], [3, 2]], (2000, 1, 1)), np.tile([0.1, 0.2], (2000, 1))
+    found = CoalescentDraws(children, ages, np.zeros(2000), -1.0, np.ones(2), ("a", "b", "c"), np.arange(2000) // 500)
+    fewer = found.resampled(20, rng=0)
+    assert 20 * len(pickle.dumps(fewer)) < len(pickle.dumps(found))
+    assert pickle.loads(pickle.dumps(fewer)).verdict == fewer.verdict
 
 
 def test_a_history_without_weight_is_not_the_most_credible():

@@ -48,7 +48,7 @@ class CoalescentDraws(Draws):
     """
 
     is_exact = False
-    _whole: CoalescentDraws | None = None  # what these were resampled from
+    _of_runs: ParticleVerdict | None = None  # on the runs that these were resampled from
     clusterings: ClassVar[Clusterings] = "hierarchies"
     kind: ClassVar[Kind] = "particles"
 
@@ -100,7 +100,7 @@ class CoalescentDraws(Draws):
         # The histories at these places, of which the rest is as it was.
         known = log_weights, log_evidence, n_effective, self.labels, runs, self.founders[where]
         made = CoalescentDraws(self.children[where], self.ages[where], *known, self.process, self.leaf_ages)
-        made._whole = self._whole
+        made._of_runs = self._of_runs
         return made
 
     @cached_property
@@ -135,8 +135,8 @@ class CoalescentDraws(Draws):
         """Whether the runs agree and hold enough independent histories, in figures and, as a string, in words."""
         self._require_some()
         inner = slice(self.n_leaves, self._trellis.n_clusters - 1)
-        if self._whole is not None:
-            own = replace(self._whole.verdict, n_particles=len(self), n_independent=self.n_independent)
+        if self._of_runs is not None:
+            own = replace(self._of_runs, n_particles=len(self), n_independent=self.n_independent)
             return replace(own, standard_error=float(self._errors[inner].max(initial=0.0)))
         figures = self.run_log_evidences, self._run_shares[:, inner], self._errors[inner]
         name = lambda i: describe_cluster(self._trellis.members(self.n_leaves + i), self.labels)  # noqa: E731
@@ -212,7 +212,7 @@ class CoalescentDraws(Draws):
         """
         chosen = np.sort(np.random.default_rng(rng).choice(len(self), size, p=self.weights))
         found = self._some(chosen, np.full(size, self.log_evidence), self.log_evidence, self.n_effective[None], None)
-        found._whole = self if self._whole is None else self._whole
+        found._of_runs = self._of_runs or self.verdict  # and not the runs: the few should not keep the many
         return found
 
     def expectation(self, values: npt.ArrayLike) -> Any:
