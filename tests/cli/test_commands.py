@@ -15,6 +15,9 @@ import pytest
 
 import palmette as pal
 from palmette.defaults import DEFAULTS, Defaults
+from palmette.jets.sequential import GEOMETRIES
+from palmette.models.ginkgo import LIKELIHOODS
+from palmette.simulate.ginkgo import PRESETS
 
 LANGUAGES = ("languages.csv", "--precomputed", "similarity", "--class", "family")
 WORLDS = ("worlds.csv", "--class", "kind")
@@ -342,10 +345,19 @@ def test_a_loss_is_that_of_the_clusterer_of_the_same_name(as_json, folder, loss)
         ("ultrametric", "loss", pal.ultrametric.losses.NAMED),
         ("coalescent", "proposal", pal.coalescent.proposals.PROPOSALS),
         ("hierarchies", "beyond", get_args(pal.search.posteriors.Beyond)),
+        ("jets infer", "beyond", get_args(pal.search.posteriors.Beyond)),
+        ("jets infer", "searches", pal.jets.SEARCHES),
+        ("jets compare", "searches", pal.jets.SEARCHES),
+        ("jets infer", "geometry", GEOMETRIES),
+        ("jets infer", "likelihood", LIKELIHOODS),
+        ("jets simulate", "preset", PRESETS),
     ],
 )
 def test_choices_that_help_does_not_import_are_those_of_the_library(command, option, choices):
-    made = getattr(importlib.import_module(f"palmette.cli.commands.{command}"), command)
+    name, *rest = command.split()
+    made = getattr(importlib.import_module(f"palmette.cli.commands.{name}"), name)
+    for part in rest:
+        made = made.commands[part]
     found = next(parameter for parameter in made.params if parameter.name == option)
     assert set(found.type.choices) == set(choices)
 

@@ -28,9 +28,10 @@ def test_help_imports_nothing_heavy(words):
 
 
 def test_help_of_a_command_does_not_import_the_compiler():
-    commands = ["hierarchies", "partitions", "coalescent", "ultrametric", "trees", "demo"]
+    commands = ["hierarchies", "partitions", "coalescent", "ultrametric", "trees", "demo", "jets"]
+    lines = [[name] for name in commands] + [["jets", name] for name in ("simulate", "infer", "compare", "fit")]
     run = "from palmette.cli import palmette\n"
-    run += "".join(f"try: palmette([{name!r}, '--help'])\nexcept SystemExit: pass\n" for name in commands)
+    run += "".join(f"try: palmette({[*words, '--help']!r})\nexcept SystemExit: pass\n" for words in lines)
     assert "numba" not in imported_by(run)
 
 

@@ -20,7 +20,7 @@ from palmette.models.mass_bounds import literal_bound, ordered_bound, symmetric_
 from palmette.models.particles import check_magnitude, check_particles, check_totals
 from palmette.models.split_model import SplitModel
 
-__all__ = ["Ginkgo"]
+__all__ = ["LIKELIHOODS", "Ginkgo"]
 
 _LOG_4PI = math.log(4 * math.pi)
 
@@ -158,8 +158,11 @@ class _Literal(Ginkgo):
         return [*rates, *(2 * (laws.log_norm(rate) + math.log(rate)) for rate in rates)]
 
 
+_VARIANTS = {variant.likelihood: variant for variant in (_Ordered, _Symmetric, _Density, _Literal)}
+LIKELIHOODS = tuple(_VARIANTS)
+
+
 def _variant(likelihood: str) -> type[Ginkgo]:
-    variants = {variant.likelihood: variant for variant in (_Ordered, _Symmetric, _Density, _Literal)}
-    if not isinstance(likelihood, str) or likelihood not in variants:
-        raise ValueError(f"likelihood is {likelihood!r}; choose one of {', '.join(map(repr, variants))}")
-    return variants[likelihood]
+    if not isinstance(likelihood, str) or likelihood not in _VARIANTS:
+        raise ValueError(f"likelihood is {likelihood!r}; choose one of {', '.join(map(repr, LIKELIHOODS))}")
+    return _VARIANTS[likelihood]

@@ -17,13 +17,13 @@ from palmette.links import offsets_of
 from palmette.models.particles import LARGEST, check_magnitude
 from palmette.simulate.shower import ATTEMPTS, CAPACITY, TOO_MANY_LEAVES, simulate_showers
 
-__all__ = ["GinkgoJets", "Jet", "ginkgo"]
+__all__ = ["PRESETS", "GinkgoJets", "Jet", "ginkgo"]
 
 _UNBOUNDED = np.iinfo(np.int64).max
 _CHUNK = 8192  # jets per kernel call; Ctrl-C is heard in between
 
 #: What the presets stand for; `root_rate` is `rate` where it is not named.
-_PRESETS: dict[str, dict[str, float]] = {
+PRESETS: dict[str, dict[str, float]] = {
     "qcd": {"momentum": 400.0, "mass": 30.0, "rate": 1.5, "t_cut": 16.0},
     "w": {"momentum": 400.0, "mass": 80.0, "rate": 1.5, "root_rate": 3.0, "t_cut": 16.0},
 }
@@ -85,9 +85,9 @@ def ginkgo(
 
 def _with_preset(preset: str | None, given: dict[str, Any]) -> dict[str, Any]:
     if preset is not None:
-        check_choice("preset", preset, _PRESETS, ", or None")
-    values = given if preset is None else {**_PRESETS[preset], **given}
-    missing = [name for name in _PRESETS["qcd"] if name not in values]
+        check_choice("preset", preset, PRESETS, ", or None")
+    values = given if preset is None else {**PRESETS[preset], **given}
+    missing = [name for name in PRESETS["qcd"] if name not in values]
     if missing:
         raise ValueError(f"without a preset, momentum, mass, rate and t_cut are needed; give {', '.join(missing)}")
     return {"root_rate": values["rate"], **values}

@@ -1,29 +1,27 @@
 """``palmette jets simulate | infer | compare | fit``."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
-from palmette.batch import Results
-from palmette.batch.inference import Beyond
-from palmette.batch.run import MANIFEST
+import palmette as pal
 from palmette.cli.notes import progress
 from palmette.cli.options import stack
 from palmette.cli.telling.results import finite
 from palmette.defaults import DEFAULTS
-from palmette.jets import SEARCHES, ComparisonRow, ShowerFit, Writer, compare, fit_shower, infer, stream
 from palmette.progress import Progress
-from palmette.simulate import ginkgo
 
 __all__ = ["jets"]
 
 _AT_A_TIME = 8192  # jets simulated at a time
-
+_SEARCHES = ("greedy", "beam", "kt", "cambridge", "antikt")
 
 _PARENTS = "no history of theirs has all parents above t_cut"
 _IMPOSSIBLE = {  # what a law forbids, likelihood by likelihood
@@ -47,7 +45,7 @@ _law_options = stack(
     click.option("--root-rate", type=float, help="λ of the first split, if it is another; a simulated file knows it."),
     click.option(
         "--likelihood",
-        type=click.Choice(["ordered", "symmetric", "density", "literal"]),
+        type=click.Choice(list(_IMPOSSIBLE)),
         default="ordered",
         show_default=True,
     ),
@@ -66,7 +64,7 @@ _law_options = stack(
     ),
     click.option(
         "--beyond",
-        type=click.Choice(get_args(Beyond)),
+        type=click.Choice(["sampled", "sparse"]),
         default=DEFAULTS.beyond,
         show_default=True,
         help="Larger jets than --exact-leaves: by chains, or on a sparse trellis.",
@@ -102,9 +100,9 @@ def simulate(count: int, path: Path, seed: int, quiet: bool, **law: Any) -> None
     palmette jets simulate 5000 jets.parquet --min-leaves 5 --max-leaves 10
     """
     bar = Progress("simulating", count, progress(quiet), unit="jets")
-    with Writer(path) as writer:
+    with pal.jets.Writer(path) as writer:
         for first in range(0, max(count, 1), _AT_A_TIME):
-            part = ginkgo(min(_AT_A_TIME, count - first), first=first, rng=seed, **law)
+            part = pal.simulate.ginkgo(min(_AT_A_TIME, count - first), first=first, rng=seed, **law)
             writer.write(part)
             bar.advance(len(part))
     bar.close()
@@ -115,7 +113,7 @@ def simulate(count: int, path: Path, seed: int, quiet: bool, **law: Any) -> None
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.argument("folder", type=click.Path(path_type=Path))
 @_law_options
-@click.option("--search", "searches", type=click.Choice(SEARCHES), multiple=True, help="May be repeated.")
+@click.option("--search", "searches", type=click.Choice(_SEARCHES), multiple=True, help="May be repeated.")
 @click.option("--draws", type=click.IntRange(0), default=0, show_default=True, help="Draws of each history.")
 @_seed_option
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON.")
@@ -146,7 +144,7 @@ def infer_command(path: Path, folder: Path, draws: int, as_json: bool, **options
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @_law_options
 @click.option("--folder", type=click.Path(path_type=Path), help="Keep the table of all jets here.")
-@click.option("--search", "searches", type=click.Choice(SEARCHES), multiple=True, help="All of them unless given.")
+@click.option("--search", "searches", type=click.Choice(_SEARCHES), multiple=True, help="All of them unless given.")
 @click.option("--json", "as_json", is_flag=True, help="The table as JSON.")
 def compare_command(path: Path, folder: Path | None, as_json: bool, searches: tuple[str, ...], **options: Any) -> None:
     """Compare the histories that searches find with the most probable ones, and with the truth if it is known.
@@ -156,10 +154,13 @@ def compare_command(path: Path, folder: Path | None, as_json: bool, searches: tu
     \b
     palmette jets compare jets.parquet --search greedy --search kt
     """
+    from palmette.batch.run import MANIFEST
+
     if path.is_dir() and (path / MANIFEST).exists():
-        table = compare(Results(path))
+        results = pal.batch.Results(path)
     else:
-        table = compare(_run(path, folder, searches=searches or SEARCHES, seed=0, n_draws=0, **options))
+        results = _run(path, folder, searches=searches or _SEARCHES, seed=0, n_draws=0, **options)
+    table = pal.jets.compare(results)
     if as_json:
         click.echo(json.dumps([finite(row._asdict()) for row in table]))
         return
@@ -194,18 +195,18 @@ def fit(path: Path, as_json: bool, quiet: bool, drop_impossible: bool, by: tuple
     palmette jets fit jets.parquet --max-leaves 10
     """
     impossible: Any = "drop" if drop_impossible else "refuse"
-    found = fit_shower(path, by=by or None, impossible=impossible, progress=progress(quiet), **options)
+    found = pal.jets.fit_shower(path, by=by or None, impossible=impossible, progress=progress(quiet), **options)
     click.echo(json.dumps(finite(_as_record(found))) if as_json else _fit_as_text(found))
 
 
-def _as_record(found: ShowerFit) -> dict[str, Any]:
+def _as_record(found: pal.jets.ShowerFit) -> dict[str, Any]:
     names = ("level", "log_likelihood", "n_jets", "n_sums")
     edges = {"at_boundary": list(found.at_boundary), "leaves": list(found.leaves), "left_out": dict(found.left_out)}
     intervals = {name: [end if math.isfinite(end) else None for end in ends] for name, ends in found.intervals.items()}
     return {**found.law, "intervals": intervals, **{name: getattr(found, name) for name in names}, **edges}
 
 
-def _fit_as_text(found: ShowerFit) -> str:
+def _fit_as_text(found: pal.jets.ShowerFit) -> str:
     fewest, most = found.leaves
     sizes = f"at least {fewest}" if most is None else f"{fewest} to {most}"
     kept = "any number of" if (fewest, most) == (1, None) else sizes
@@ -227,16 +228,16 @@ def _run(path: Path, folder: Path | None, **options: Any) -> Any:
     law |= {name: value for name, value in given.items() if value is not None}
     if "rate" not in law:
         raise click.UsageError(f"{path} does not say which law its jets follow; give --rate (and --t-cut)")
-    return infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
+    return pal.jets.infer(path, folder, engine=workers or dask, progress=progress(quiet), **law, **options)
 
 
 def _law_of(path: Path, by: Any) -> dict[str, Any]:
     # What a simulated file says of itself.
-    first = next(stream(path, 1, by=by), None)
+    first = next(pal.jets.stream(path, 1, by=by), None)
     return dict((first.law if first is not None else None) or {})
 
 
-def _counts(results: Results) -> dict[str, Any]:
+def _counts(results: pal.batch.Results) -> dict[str, Any]:
     errors: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     total = impossible = 0
@@ -256,7 +257,7 @@ def _counts(results: Results) -> dict[str, Any]:
     }
 
 
-def _as_text(rows: list[ComparisonRow]) -> str:
+def _as_text(rows: list[pal.jets.ComparisonRow]) -> str:
     heads = ("history", "jets", "behind the MAP", "impossible", "is the MAP", "true clusters", "is the truth")
     cells = [heads, *map(tuple, map(_cells, rows))]
     widths = [max(len(row[c]) for row in cells) for c in range(len(heads))]
@@ -264,7 +265,7 @@ def _as_text(rows: list[ComparisonRow]) -> str:
     return "\n".join(layout.format(*row).rstrip() for row in cells)
 
 
-def _cells(row: ComparisonRow) -> Iterator[str]:
+def _cells(row: pal.jets.ComparisonRow) -> Iterator[str]:
     yield row.method
     yield f"{row.jets:,}"
     yield "-" if math.isnan(row.behind_map) else f"{row.behind_map:.3f} ± {row.spread:.3f}"
