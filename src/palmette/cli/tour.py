@@ -12,7 +12,6 @@ from scipy.spatial.distance import squareform
 
 from palmette import datasets, evidence, report, search, similarity, simulate
 from palmette.array_types import Floats
-from palmette.cli.telling.files import with_support
 from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
@@ -84,7 +83,7 @@ def _introduce(data: datasets.SimilarityData, post: HierarchyPosterior) -> None:
 
 def _show_map(post: HierarchyPosterior, classes: tuple[str, ...]) -> None:
     _head("The most probable hierarchy, with the probability of each of its clusters")
-    best = with_support(post.map(), post)
+    best = post.support(post.map())
     assert best.support is not None
     print(dendrogram(best, best.support.tolist(), classes=classes, width=_WIDTH))
 

@@ -23,8 +23,8 @@ from palmette.cli.options import (
     standardise_option,
 )
 from palmette.cli.reading.problem import Problem, load
-from palmette.cli.telling.answers import HierarchyAnswers, check_answers
-from palmette.cli.telling.files import Files, check_file, with_support, write_rows
+from palmette.cli.telling.answers import HierarchyAnswers, check_answers, with_support
+from palmette.cli.telling.files import Files, check_file, write_rows
 from palmette.cli.telling.results import judged
 from palmette.cli.telling.sampled import EstimatedAnswers
 from palmette.cli.telling.text import cluster_text
@@ -163,6 +163,11 @@ def _joining(row: dict[str, Any]) -> str:
     return f"{row['label']} joins {where} with probability {row['probability']:.2f}, at the age {row['age']:.3g}."
 
 
+def _by_first_leaves(history: pal.Hierarchy) -> pal.Hierarchy:
+    # Lineages meet in an order of chance; children are written in that of their first leaves, as in other hierarchies.
+    return pal.Hierarchy.from_parents(history.parents, history.labels, history.heights)
+
+
 class _HistoryAnswers(EstimatedAnswers, HierarchyAnswers):
     """Of weighted particles: there is one best history, and every probability has an error."""
 
@@ -172,7 +177,7 @@ class _HistoryAnswers(EstimatedAnswers, HierarchyAnswers):
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
         """The most credible history with support."""
-        return [(with_support(self.posterior.most_credible(), self.posterior), None)]
+        return [(with_support(_by_first_leaves(self.posterior.most_credible()), self.posterior), None)]
 
     def _judged(self) -> dict[str, Any]:
         verdict = self.posterior.verdict

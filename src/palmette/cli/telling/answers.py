@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import click
+import numpy as np
 
 import palmette as pal
 from palmette.cli._group import COMMAND_LINE
@@ -14,9 +15,9 @@ from palmette.cli.asking.bootstrap import Figures, Resampled
 from palmette.cli.options import NEXUS_DRAWS
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.telling import results, summary
-from palmette.cli.telling.files import Files, with_support
+from palmette.cli.telling.files import Files
 
-__all__ = ["Answers", "HierarchyAnswers", "PartitionAnswers", "check_answers"]
+__all__ = ["Answers", "HierarchyAnswers", "PartitionAnswers", "check_answers", "with_support"]
 
 
 def check_answers(options: dict[str, Any]) -> None:
@@ -26,6 +27,12 @@ def check_answers(options: dict[str, Any]) -> None:
         raise click.BadParameter(f"{least} is not a probability, 0 to 1", param_hint="--min-probability")
     if not 0.0 <= threshold < 1.0:
         raise click.BadParameter(f"{threshold} is not a probability below 1", param_hint="--threshold")
+
+
+def with_support(hierarchy: pal.Hierarchy, posterior: Any) -> pal.Hierarchy:
+    """The hierarchy with the probability of each of its clusters as support, as it is written: to six digits."""
+    found: pal.Hierarchy = posterior.support(hierarchy)
+    return found.with_support(np.round(np.asarray(found.support), 6))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import palmette as pal
 from palmette._extras import require
 from palmette.whole_files import whole_file, write_whole
 
-__all__ = ["Files", "check_file", "with_support", "write_rows"]
+__all__ = ["Files", "check_file", "write_rows"]
 
 _ENDINGS = {
     **dict.fromkeys(("table", "membership", "impute"), (".csv", ".tsv", ".json", ".parquet")),
@@ -92,13 +90,6 @@ class Files:
     def written(self) -> list[str]:
         """What there is, for the summary."""
         return [name for name in vars(self).values() if name is not None]
-
-
-def with_support(hierarchy: pal.Hierarchy, posterior: pal.HierarchyPosterior | pal.Draws) -> pal.Hierarchy:
-    """The hierarchy with the probability of each of its clusters as support, as it is written: to six digits."""
-    support = np.round(np.asarray(posterior.support(hierarchy).support), 6)
-    lengths = hierarchy.branch_lengths
-    return pal.Hierarchy.from_parents(hierarchy.parents, hierarchy.labels, branch_lengths=lengths, support=support)
 
 
 def check_file(kind: str, name: str) -> Path:

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from palmette.cli.telling import results, summary
-from palmette.cli.telling.answers import Answers, HierarchyAnswers, PartitionAnswers
-from palmette.cli.telling.files import with_support
+from palmette.cli.telling.answers import Answers, HierarchyAnswers, PartitionAnswers, with_support
 
 __all__ = ["EstimatedAnswers", "SampledHierarchyAnswers", "SampledPartitionAnswers"]
 
