@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from palmette.hierarchy.tree_set import binary_trees
 from palmette.labels import describe_cluster
 from palmette.models.base import Clusterings
 from palmette.posterior import Draws
-from palmette.posterior.distribution import Kind
 from palmette.posterior.estimate import Estimate
 from palmette.posterior.node_ages import largest_product
 from palmette.posterior.tables import Table
@@ -50,7 +49,7 @@ class CoalescentDraws(Draws):
     is_exact = False
     _of_runs: ParticleVerdict | None = None  # on the runs that these were resampled from
     clusterings: ClassVar[Clusterings] = "hierarchies"
-    kind: ClassVar[Kind] = "particles"
+    kind: ClassVar[Literal["particles"]] = "particles"
 
     def __init__(
         self,

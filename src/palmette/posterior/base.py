@@ -36,6 +36,8 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
     Of the passes a posterior knows the protocol only, and it holds the tables that they return.
     """
 
+    kind = "sums"
+
     def __init__(
         self, model: AnyModel, trellis: AnyTrellis | None, conditions: AnyConditions, resources: Resources
     ) -> None:

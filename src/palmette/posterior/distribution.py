@@ -30,7 +30,7 @@ class Distribution(Cached, Generic[Clustering]):
     #: What it is a distribution of: "hierarchies" or "partitions".
     clusterings: ClassVar[Clusterings]
     #: Where its numbers come from: sums over a trellis, averages of such, chains, or particles.
-    kind: ClassVar[Kind] = "sums"
+    kind: ClassVar[Kind]
 
     _thing: ClassVar[str]  # what x is, for messages
     log_evidence_error: ClassVar[float | None] = None  #: the standard error of log p(data); None if it is computed

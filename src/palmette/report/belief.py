@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from palmette.defaults import DEFAULTS
 from palmette.evidence import compare
-from palmette.report.listing import Listing
+from palmette.report.listing import Hierarchies, Listing, Partitions
 from palmette.report.markup import Html, element, joined
 from palmette.report.support_picture import support_picture
 
@@ -28,7 +27,7 @@ class Belief:
     choice: Html | None = None  # what was chosen, and what would be if something else had been
 
 
-def belief_in(posterior: Any, listing: Listing) -> Belief:
+def belief_in(posterior: Hierarchies | Partitions, listing: Listing) -> Belief:
     """The belief that a posterior over hierarchies or partitions deserves."""
     model = posterior.model
     if model.is_of_sample:
@@ -42,7 +41,7 @@ def belief_in(posterior: Any, listing: Listing) -> Belief:
     return Belief(("Nearly always by this model", "Mostly by this model", "Contested"), " by this model")
 
 
-def _compared(posterior: Any) -> Html | None:
+def _compared(posterior: Hierarchies | Partitions) -> Html | None:
     if posterior.model.log_evidence_without_structure is None or posterior.n_leaves < 3:
         return None
     found = compare(posterior, at_best=None)
@@ -53,7 +52,7 @@ def _compared(posterior: Any) -> Html | None:
     return element("p", element("strong", str(found)), words)
 
 
-def _choice(posterior: Any, listing: Listing) -> Html:
+def _choice(posterior: Hierarchies | Partitions, listing: Listing) -> Html:
     beta = posterior.model.beta
     words = (
         "This model is a cost, and how sure it is depends on the inverse temperature β, which is a choice: at β = 0 "

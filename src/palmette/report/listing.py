@@ -19,6 +19,7 @@ __all__ = [
     "Leaves",
     "ListedCluster",
     "Listing",
+    "Modelled",
     "Partitions",
     "hierarchy_listing",
     "partition_listing",
@@ -34,7 +35,8 @@ _WALK = 1 << 26  # splits that are looked at for one report: a few seconds
 Rival = tuple[list[int], float]
 Hierarchies = HierarchyPosterior | HierarchyMixture  # those that are sums over a trellis
 Partitions = PartitionPosterior | PartitionMixture
-AnyPosterior = Hierarchies | Partitions | SampledPosterior | SampledPartitions | CoalescentDraws
+Modelled = Hierarchies | Partitions | SampledPosterior | SampledPartitions
+AnyPosterior = Modelled | CoalescentDraws
 
 
 @dataclass
@@ -150,7 +152,7 @@ def _strong(table: Table[Any]) -> tuple[int, int]:
     return certain, rows_above(table, PROBABLE) - certain
 
 
-def _split(clusters: Sequence[ListedCluster], posterior: Any) -> None:
+def _split(clusters: Sequence[ListedCluster], posterior: Hierarchies | Partitions | SampledPosterior) -> None:
     # The best clustering's own first, then by probability, for as long as the walks are not too long.
     purse = _WALK
     for cluster in sorted(clusters, key=lambda cluster: not cluster.in_best):
@@ -160,7 +162,7 @@ def _split(clusters: Sequence[ListedCluster], posterior: Any) -> None:
             cluster.splits = _rival_splits(posterior, cluster.leaves)
 
 
-def _rival_splits(posterior: Any, leaves: Leaves) -> list[Rival]:
+def _rival_splits(posterior: Hierarchies | Partitions | SampledPosterior, leaves: Leaves) -> list[Rival]:
     index = leaf_index(posterior.labels)
     found = posterior.split_probabilities(leaves, most=_MOST_RIVALS)
     return [

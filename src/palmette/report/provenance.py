@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from palmette._version import __version__
+from palmette.coalescent import CoalescentDraws
 from palmette.likelihoods.base import Likelihood
 from palmette.models.base import Model
-from palmette.report.listing import AnyPosterior
+from palmette.report.listing import AnyPosterior, Hierarchies, Modelled, Partitions
 from palmette.report.markup import Html, element, joined
 from palmette.trellis.counting import n_splits
 
@@ -35,7 +36,7 @@ def provenance(posterior: AnyPosterior, seed: int | None, command: str | None, d
     return element("dl", joined(rows), class_="facts")
 
 
-def _modelled(posterior: Any) -> dict[str, str | None]:
+def _modelled(posterior: Modelled) -> dict[str, str | None]:
     return {
         "Model": _model(posterior.model),
         "Parameters": _parameters(posterior),
@@ -44,7 +45,7 @@ def _modelled(posterior: Any) -> dict[str, str | None]:
     }
 
 
-def _histories(draws: Any) -> dict[str, str | None]:
+def _histories(draws: CoalescentDraws) -> dict[str, str | None]:
     return {
         "Model": "Kingman's coalescent",
         "Process": None if draws.process is None else textwrap.shorten(repr(draws.process), 300, placeholder=" …"),
@@ -105,7 +106,7 @@ def _model(model: Model) -> Html:
     return joined((type(model).__name__, aside))
 
 
-def _parameters(posterior: Any) -> str | None:
+def _parameters(posterior: Modelled) -> str | None:
     if posterior.kind == "averages":
         few = [", ".join(f"{name} = {value:.4g}" for name, value in made.items()) for made in posterior.parameters]
         words = [f"{made} (weight {weight:.3f})" for made, weight in zip(few, posterior.weights, strict=True)]
@@ -113,11 +114,11 @@ def _parameters(posterior: Any) -> str | None:
     return ", ".join(f"{name} = {value}" for name, value in model_parameters(posterior.model).items()) or None
 
 
-def _conditions(posterior: Any) -> str | None:
+def _conditions(posterior: Modelled) -> str | None:
     return posterior.conditions.phrase().strip(" ,") or None
 
 
-def _computed(posterior: Any) -> dict[str, str | None]:
+def _computed(posterior: Modelled) -> dict[str, str | None]:
     if posterior.kind == "chains":
         return {"Chains": str(posterior.verdict), "Sweeps between draws": f"{posterior.sweeps_per_draw:,}"}
     return {
@@ -127,7 +128,7 @@ def _computed(posterior: Any) -> dict[str, str | None]:
     }
 
 
-def _trellis(posterior: Any) -> str:
+def _trellis(posterior: Hierarchies | Partitions) -> str:
     n = posterior.n_leaves
     if posterior.clusterings == "partitions":
         if (listed := posterior.trellis) is None:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
@@ -66,7 +65,7 @@ def account_of(
     )
 
 
-def exactness(posterior: Any, thing: str) -> str:
+def exactness(posterior: Hierarchies | Partitions, thing: str) -> str:
     """What is said of numbers that are sums over everything, and averages over parameters if they are."""
     words = f"These numbers are exact: they are sums over every {thing} there is, with no sampling and no search."
     if posterior.kind != "averages":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from palmette.models.base import Clusterings, FeatureModel, evidence_offset, evi
 from palmette.passes.conditions import Conditions
 from palmette.posterior.base import Posterior
 from palmette.posterior.cache import Cached, cached
-from palmette.posterior.distribution import Kind
 from palmette.posterior.estimate import Estimate
 from palmette.sampling.annealed import anneal
 from palmette.sampling.chance import QUENCHES
@@ -47,7 +46,7 @@ class Sampled(Cached, Generic[AnyModel, Clustering, AnyTrellis]):
 
     is_exact = False
     clusterings: ClassVar[Clusterings]
-    kind: ClassVar[Kind] = "chains"
+    kind: ClassVar[Literal["chains"]] = "chains"
     _exact: ClassVar[type[Posterior[Any, Any, Any, Any, Any]]]  # what answers the same questions without errors
 
     def __init__(self, run: Run[Any], model: AnyModel, conditions: Conditions) -> None:
