@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
 from typing import Any
@@ -72,21 +73,23 @@ def trees(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     lines = _lines(
         f"{len(sample):,} trees over {posterior.n_leaves} leaves from {source}", posterior, agreed, len(runs)
     )
-    answers = _TreeAnswers(posterior, leaves, outputs, {**options, "sample": sample})
+    answers = _TreeAnswers(posterior, leaves, outputs, options, sample=sample)
     answers.tell("trees", files[0] if len(files) == 1 else source, as_json, extra, lines)
 
 
+@dataclass(frozen=True, eq=False)
 class _TreeAnswers(HierarchyAnswers):
     """Of a sample of trees: the best has the ages of its clusters, if the trees have branch lengths."""
+
+    sample: pal.interop.TreeSet = field(kw_only=True)
 
     @cached_property
     def ages(self) -> Any:
         """Of the best hierarchy; None if there are none."""
-        sample = self.options["sample"]
-        lengths, ends = sample.branch_lengths, sample.offsets[1:] - 1
-        if lengths is None or sample.n_leaves < 2 or np.isnan(np.delete(lengths, ends)).any():
+        lengths, ends = self.sample.branch_lengths, self.sample.offsets[1:] - 1
+        if lengths is None or self.sample.n_leaves < 2 or np.isnan(np.delete(lengths, ends)).any():
             return None
-        return pal.posterior.node_ages(sample, self._supported[0][0])
+        return pal.posterior.node_ages(self.sample, self._supported[0][0])
 
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
