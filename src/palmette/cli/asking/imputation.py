@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +12,16 @@ from palmette.cli.reading.cells import is_missing
 from palmette.cli.reading.columns import Leaves, labels_in, number_in
 from palmette.cli.reading.tables import TextTable, read_table
 
-__all__ = ["IMPUTED", "Units", "filled", "placed"]
+if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it
+    from palmette.coalescent import CoalescentDraws, Process
+
+__all__ = ["IMPUTED", "CellUnits", "filled", "placed"]
 
 IMPUTED = ("label", "column", "value", "spread")  #: of the table that --impute writes
 _HISTORIES = 200  # that are asked: of more, so many drawn by weight
 
 
-class Units:
+class CellUnits:
     """Between the numbers of a model and the cells of a file: standardised columns, or codes of categories."""
 
     def __init__(self, leaves: Leaves, points: Floats, categories: bool) -> None:
@@ -51,7 +54,9 @@ class Units:
         return float(states.index(cell))
 
 
-def filled(points: Floats, draws: Any, process: Any, units: Units, seed: int) -> list[tuple[str, str, Any, float]]:
+def filled(
+    points: Floats, draws: CoalescentDraws, process: Process, units: CellUnits, seed: int
+) -> list[tuple[str, str, Any, float]]:
     """One row for each gap: label, column, the mean or the likeliest state, and its standard deviation, or doubt."""
     found = pal.coalescent.impute(points, _few(draws, seed), process)
     rows = []
@@ -62,7 +67,9 @@ def filled(points: Floats, draws: Any, process: Any, units: Units, seed: int) ->
     return rows
 
 
-def placed(file: str, points: Floats, draws: Any, process: Any, units: Units, seed: int) -> list[dict[str, Any]]:
+def placed(
+    file: str, points: Floats, draws: CoalescentDraws, process: Process, units: CellUnits, seed: int
+) -> list[dict[str, Any]]:
     """Where each row of another table joins: the likeliest branch, by the cluster below it, and its probability."""
     table = read_table(file)
     label_at, columns = _same_columns(table, units.leaves)
@@ -101,7 +108,7 @@ def _same_columns(table: TextTable, leaves: Leaves) -> tuple[int | None, list[in
     return next((c for c in left if table.columns[c] == named), left[0] if left else None), columns
 
 
-def _few(draws: Any, seed: int) -> Any:
+def _few(draws: CoalescentDraws, seed: int) -> CoalescentDraws:
     return draws if len(draws) <= _HISTORIES else draws.resampled(_HISTORIES, rng=seed)
 
 

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 import palmette as pal
-from palmette.cli.asking.imputation import IMPUTED, Units, filled, placed
+from palmette.cli.asking.imputation import IMPUTED, CellUnits, filled, placed
 from palmette.cli.notes import note, progress
 from palmette.cli.options import (
     draws_option,
@@ -147,7 +147,7 @@ def coalescent(file: str, as_json: bool, impute: str | None, place: str | None, 
     found = {"missing": problem.missing, **_found(process, draws, options)}
     if impute is not None or place is not None:
         points = problem.points()
-        units = Units(problem.leaves, points, sites)
+        units = CellUnits(problem.leaves, points, sites)
         if impute is not None:
             gaps = filled(points, draws, process, units, options["seed"])
             write_rows(Path(impute), IMPUTED, gaps)
