@@ -19,6 +19,8 @@ from palmette.defaults import DEFAULTS
 if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it
     from palmette.evaluate import BootstrapRow
     from palmette.posterior.tables import Table
+    from palmette.report.listing import Hierarchies
+    from palmette.sampling import SampledPosterior
 
 __all__ = ["Figures", "Resampled", "resampling"]
 
@@ -65,7 +67,7 @@ class Resampled:
 
 
 def resampling(
-    problem: Problem, chosen: ChosenModel, posterior: Any, options: dict[str, Any]
+    problem: Problem, chosen: ChosenModel, posterior: Hierarchies | SampledPosterior, options: dict[str, Any]
 ) -> Callable[[Iterable[Sequence[str]]], Resampled] | None:
     """What asks for the support of given clusters, with the options of the command; None if it is not wanted."""
     n_draws, n = options["bootstrap"], len(problem.labels)
@@ -98,7 +100,9 @@ def resampling(
     return resample
 
 
-def _finder(problem: Problem, chosen: ChosenModel, posterior: Any, way: str) -> Callable[[Floats], pal.Hierarchy]:
+def _finder(
+    problem: Problem, chosen: ChosenModel, posterior: Hierarchies | SampledPosterior, way: str
+) -> Callable[[Floats], pal.Hierarchy]:
     # The model of drawn columns is made as that of all of them was, with the parameters that were found.
     names = () if chosen.is_cost else tuple(posterior.model.parameter_ranges)
     values = {name: float(getattr(posterior.model, name)) for name in names}

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import palmette as pal
 from palmette.array_types import Floats
 from palmette.cli.notes import note, progress
 
+if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it
+    from palmette.models import HierarchyModel, PartitionModel
+    from palmette.report.listing import Hierarchies, Partitions
+    from palmette.sampling import SampledPartitions, SampledPosterior
+
 __all__ = ["infer_hierarchies", "infer_partitions"]
 
 
-def infer_hierarchies(model: Any, likeness: Floats, options: dict[str, Any], *, by_evidence: bool = False) -> Any:
+def infer_hierarchies(
+    model: HierarchyModel, likeness: Floats, options: dict[str, Any], *, by_evidence: bool = False
+) -> Hierarchies | SampledPosterior:
     """The posterior over all hierarchies, sampled, or over those of a trellis that is grown around good ones.
 
     With the parameters of the model or, `by_evidence`, those that the data want, or with all of them.
     """
-    posterior = _infer(model, likeness, options, by_evidence=by_evidence)
+    posterior: Hierarchies | SampledPosterior = _infer(model, likeness, options, by_evidence=by_evidence)
     if posterior.kind == "sums" and posterior.trellis is not None:
         note(
             f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
@@ -26,9 +33,11 @@ def infer_hierarchies(model: Any, likeness: Floats, options: dict[str, Any], *, 
     return posterior
 
 
-def infer_partitions(model: Any, likeness: Floats, options: dict[str, Any]) -> Any:
+def infer_partitions(
+    model: PartitionModel, likeness: Floats, options: dict[str, Any]
+) -> Partitions | SampledPartitions:
     """The posterior over all partitions, sampled, or over those into clusters of a few good hierarchies."""
-    posterior = _infer(model, likeness, options, n_clusters=options["n_clusters"])
+    posterior: Partitions | SampledPartitions = _infer(model, likeness, options, n_clusters=options["n_clusters"])
     if posterior.kind == "sums" and (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
         note(
@@ -39,7 +48,7 @@ def infer_partitions(model: Any, likeness: Floats, options: dict[str, Any]) -> A
     return posterior
 
 
-def _instead(model: Any, options: dict[str, Any], n_clusters: int | None = None) -> str:
+def _instead(model: HierarchyModel | PartitionModel, options: dict[str, Any], n_clusters: int | None = None) -> str:
     # What clusterings that are too many are replaced by.
     given = {"perplexity": options["perplexity"], "n_clusters": n_clusters}
     way = pal.search.posteriors.way_beyond(model, options["beyond"], **given)
@@ -55,7 +64,14 @@ def _instead(model: Any, options: dict[str, Any], n_clusters: int | None = None)
     return f"{chosen}, since with {reasons[0]} they are not sampled" if reasons else chosen
 
 
-def _infer(model: Any, likeness: Floats, options: dict[str, Any], *, by_evidence: bool = False, **more: Any) -> Any:
+def _infer(
+    model: HierarchyModel | PartitionModel,
+    likeness: Floats,
+    options: dict[str, Any],
+    *,
+    by_evidence: bool = False,
+    **more: Any,
+) -> Any:
     # Says why if it is not over everything: before the work begins if that is known by then.
     n, most = model.n_leaves, options["exact_leaves"] or model.exact_leaves
     instead = _instead(model, options, **more)
@@ -73,7 +89,7 @@ def _infer(model: Any, likeness: Floats, options: dict[str, Any], *, by_evidence
     return posterior
 
 
-def _too_large(model: Any, max_memory: int | None) -> str:
+def _too_large(model: HierarchyModel | PartitionModel, max_memory: int | None) -> str:
     from palmette.posterior.kinds import posterior_of
 
     try:
