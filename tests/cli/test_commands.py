@@ -380,6 +380,11 @@ def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
     assert sparse["best"][0]["newick"].count("(") == 11
 
 
+def test_an_average_over_parameters_misses_nothing(as_json):
+    found = as_json("hierarchies", *WORLDS, "--coverage")
+    assert found["missed"] == {"value": 0.0, "kind": "exact", "standard_error": 0.0}
+
+
 def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
     monkeypatch.setattr("palmette.models.split_model.DEFAULTS", Defaults(separable_leaves=8))
     sums = ("hierarchies", *WORLDS, *DASGUPTA)

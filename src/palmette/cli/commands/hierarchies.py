@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledHierarchyAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
+
+if TYPE_CHECKING:  # the compiler comes with it, and --help should not wait for it
+    from palmette.report.listing import Hierarchies
 
 __all__ = ["hierarchies"]
 
@@ -114,14 +117,16 @@ def _told(compared: pal.evidence.Comparison) -> dict[str, Any]:
     return {**asdict(compared), "log_bayes_factor": compared.log_bayes_factor}
 
 
-def _missed(posterior: Any, options: dict[str, Any]) -> pal.Estimate:
+def _missed(posterior: Hierarchies, options: dict[str, Any]) -> pal.Estimate:
+    if posterior.kind == "averages":  # of posteriors over all hierarchies
+        return pal.Estimate(0.0, "exact")
     limits = {name: options[name] for name in ("seconds", "sweeps")}
     return pal.search.uncovered(posterior, rng=options["seed"], progress=progress(options["quiet"]), **limits)
 
 
 def _lines(
     problem: Problem,
-    posterior: Any,
+    posterior: Hierarchies,
     model: str,
     missed: pal.Estimate | None,
     compared: pal.evidence.Comparison | None,
