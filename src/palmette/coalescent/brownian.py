@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,15 @@ from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.durations import stream_key
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.leaf_ages import check_leaf_ages
-from palmette.coalescent.motion import square_root, whitened
+from palmette.coalescent.motion import check_positive_definite, square_root, whitened
+from palmette.coalescent.priors import Prior
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.walks import walk_numbers
 from palmette.defaults import DEFAULTS
+from palmette.hierarchy import Hierarchy
 from palmette.numeric import LOG_2_PI
 
-if TYPE_CHECKING:
-    from palmette.coalescent.priors import Prior
-    from palmette.hierarchy import Hierarchy
-
-__all__ = ["Brownian", "Gaussian", "check_positive_definite"]
+__all__ = ["Brownian", "Gaussian"]
 
 _LARGEST = 1e140  # of a whitened entry: sums of squares stay finite
 
@@ -286,17 +284,3 @@ def _check_rate(value: Any) -> Floats:
     if not (rate > 0).all():
         raise ValueError(f"rate is {rate.tolist()}; variances per unit of time must be positive")
     return read_only(rate)
-
-
-def check_positive_definite(matrix: Floats, name: str) -> Floats:
-    """The same matrix, symmetric to the last bit; one that is no covariance matrix is refused."""
-    if np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
-        raise ValueError(f"{name} is not symmetric; a covariance matrix is, so symmetrise it first, e.g. (a + a.T) / 2")
-    matrix = (matrix + matrix.T) / 2
-    eigenvalues = np.linalg.eigvalsh(matrix)
-    if not eigenvalues[0] > len(matrix) * np.finfo(np.float64).eps * eigenvalues[-1]:
-        raise ValueError(
-            f"{name} is not positive definite: its eigenvalues go from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; "
-            "drop columns that depend on others, or add a small number to the diagonal"
-        )
-    return matrix

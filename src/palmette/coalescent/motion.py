@@ -9,7 +9,21 @@ from scipy.linalg import solve_triangular
 
 from palmette.array_types import Floats
 
-__all__ = ["add_from_root", "coloured", "square_root", "whitened"]
+__all__ = ["add_from_root", "check_positive_definite", "coloured", "square_root", "whitened"]
+
+
+def check_positive_definite(matrix: Floats, name: str) -> Floats:
+    """The same matrix, symmetric to the last bit; one that is no covariance matrix is refused."""
+    if np.abs(matrix - matrix.T).max() > 1e-9 * np.abs(matrix).max():
+        raise ValueError(f"{name} is not symmetric; a covariance matrix is, so symmetrise it first, e.g. (a + a.T) / 2")
+    matrix = (matrix + matrix.T) / 2
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    if not eigenvalues[0] > len(matrix) * np.finfo(np.float64).eps * eigenvalues[-1]:
+        raise ValueError(
+            f"{name} is not positive definite: its eigenvalues go from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; "
+            "drop columns that depend on others, or add a small number to the diagonal"
+        )
+    return matrix
 
 
 def square_root(rate: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats
-from palmette.coalescent.brownian import check_positive_definite
+from palmette.coalescent.motion import check_positive_definite
 
 __all__ = ["Gamma", "InverseGamma", "InverseWishart", "Prior"]
 

@@ -7,8 +7,9 @@ branches that lead to the event: every process here is reversible, so it does no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,14 @@ from palmette.array_types import Floats
 from palmette.checks import check_points
 from palmette.coalescent import durations
 from palmette.coalescent.prediction import Prediction
-from palmette.coalescent.walks import Walk
+from palmette.coalescent.priors import Prior
 from palmette.hierarchy import Hierarchy
 
-if TYPE_CHECKING:
-    from palmette.coalescent.priors import Prior
+__all__ = ["Prepared", "Process", "States", "Walk", "check_process", "defines", "known_rows"]
 
-__all__ = ["Prepared", "Process", "check_process", "defines", "known_rows"]
+States: TypeAlias = npt.NDArray[Any]  #: numbers of a Brownian motion, or codes of the states at sites
+Walk: TypeAlias = Callable[[list[int], Floats, np.random.Generator], States]
+"""(parents, lengths, rng) → (2n − 1, D): the state of every node; the branch above node v has the length lengths[v]."""
 
 
 @inline

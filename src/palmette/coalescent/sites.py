@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +21,13 @@ from palmette._immutable import read_only
 from palmette._jit import inline, reduction
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_distribution, check_points
+from palmette.coalescent.priors import Prior
 from palmette.coalescent.process import Prepared, Process
 from palmette.coalescent.site_entries import draw_states, predict_states
 from palmette.coalescent.walks import walk_states
+from palmette.hierarchy import Hierarchy
 from palmette.links import offsets_of
 from palmette.numeric import exponential
-
-if TYPE_CHECKING:
-    from palmette.coalescent.priors import Prior
-    from palmette.hierarchy import Hierarchy
 
 __all__ = ["IndependentSites"]
 

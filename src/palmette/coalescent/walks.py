@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
 from palmette.coalescent.motion import add_from_root, coloured, square_root
+from palmette.coalescent.process import States, Walk
 
 if TYPE_CHECKING:
     from palmette.coalescent.brownian import Brownian
     from palmette.coalescent.sites import IndependentSites
 
-__all__ = ["States", "Walk", "walk_numbers", "walk_states"]
-
-States: TypeAlias = npt.NDArray[Any]  #: numbers of a Brownian motion, or codes of the states at sites
-Walk: TypeAlias = Callable[[list[int], Floats, np.random.Generator], States]
-"""(parents, lengths, rng) → (2n − 1, D): the state of every node; the branch above node v has the length lengths[v]."""
+__all__ = ["walk_numbers", "walk_states"]
 
 
 def walk_numbers(process: Brownian, n_columns: int | None, start: npt.ArrayLike | None) -> Walk:

@@ -13,8 +13,7 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer
 from palmette.coalescent.leaf_ages import check_leaf_ages
-from palmette.coalescent.process import Process, check_process
-from palmette.coalescent.walks import States, Walk
+from palmette.coalescent.process import Process, States, Walk, check_process
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 
