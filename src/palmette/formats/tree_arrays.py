@@ -14,11 +14,11 @@ class TreeArrays(NamedTuple):
     """Trees over the same leaves; `palmette.hierarchy.TreeSet`, which is made of these, says what each of them is."""
 
     labels: tuple[str, ...]
-    offsets: Ints
-    parents: Indices
-    leaf_orders: Indices
-    branch_lengths: Floats | None
-    support: Floats | None
-    weights: Floats
+    offsets: Ints  # (T + 1,)
+    parents: Indices  # (offsets[-1],)
+    leaf_orders: Indices  # (T, n)
+    branch_lengths: Floats | None  # (offsets[-1],)
+    support: Floats | None  # (offsets[-1],)
+    weights: Floats  # (T,)
     names: tuple[str, ...] | None
-    rooted: npt.NDArray[np.int8]
+    rooted: npt.NDArray[np.int8]  # (T,)

@@ -60,13 +60,15 @@ class TreeSet(Immutable, Sequence[Hierarchy]):
     rooted: npt.NDArray[np.int8]
     """What is said of each root: 1 if it is meant, ``[&R]``; 0 if not, ``[&U]``; −1 if nothing is said; shape (T,)."""
 
-    _arrays: TreeArrays  # all of these together
-
     def __init__(self, arrays: TreeArrays) -> None:
         for field in arrays:
             if isinstance(field, np.ndarray):
                 read_only(field)
-        self.__dict__.update(arrays._asdict(), _arrays=arrays)
+        self.__dict__.update(arrays._asdict())
+
+    @property
+    def _arrays(self) -> TreeArrays:
+        return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
 
     def _with(self, **changes: Any) -> "TreeSet":
         return TreeSet(self._arrays._replace(**changes))
