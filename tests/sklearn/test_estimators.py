@@ -1,60 +1,36 @@
-"""The clusterers of palmette.sklearn: scikit-learn's own checks, and that each gives what palmette gives."""
+"""What all clusterers share: the checks of scikit-learn, pipelines, frames, grids, and what they refuse."""
 
 import pickle
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.cluster.hierarchy import dendrogram, fcluster, linkage
-from scipy.spatial.distance import pdist, squareform
+from scipy.cluster.hierarchy import dendrogram, fcluster
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn_cases import FEW, FEW_CLASSES, MANY, MANY_CLASSES, same, similarity
 
 import palmette as pal
-from palmette import coalescent, ultrametric
 from palmette.sklearn import (
     CoalescentClustering,
     PartitionTrellisClustering,
     TrellisClustering,
     UltrametricClustering,
 )
-from palmette.sklearn._heights import mean_across, scatter
 
 ALL = [TrellisClustering, PartitionTrellisClustering, CoalescentClustering, UltrametricClustering]
 HIERARCHICAL = [TrellisClustering(3), CoalescentClustering(3), UltrametricClustering(3)]
-FEW, FEW_CLASSES = make_blobs(n_samples=12, centers=3, cluster_std=0.5, random_state=0)
-MANY, MANY_CLASSES = make_blobs(n_samples=45, centers=3, cluster_std=0.35, random_state=0)
+
+
 NAMES = [f"row {i}" for i in range(len(FEW))]
 
 
 def everything(X):
     return np.arange(len(X)), np.arange(len(X))
-
-
-def similarity(X):
-    return np.exp(-squareform(pdist(X)))
-
-
-def same(one, two):
-    return adjusted_rand_score(one, two) == 1.0
-
-
-@pytest.fixture
-def few_sweeps(monkeypatch):
-    """Two chains that begin after few sweeps, for what does not ask how good they are."""
-    monkeypatch.setattr("palmette.sampling.cooling._PER_DECADE", 3)
-    monkeypatch.setattr("palmette.sampling.cooling._QUENCH_SWEEPS", 10)
-    monkeypatch.setattr("palmette.sampling.cooling.LOOKS", 5)
-    monkeypatch.setattr("palmette.sampling.dispersal._CANDIDATES", 2)
-    for sample in (pal.sampling.sample_hierarchies, pal.sampling.sample_partitions):
-        name = f"palmette.search.sampled_posteriors.{sample.__name__}"
-        monkeypatch.setattr(name, partial(sample, n_chains=2))
 
 
 @pytest.mark.parametrize(
@@ -115,335 +91,6 @@ def test_soft_dasgupta_fails_two_checks_that_hold_equal_rows():
 @pytest.mark.parametrize(("X", "classes"), [(FEW, FEW_CLASSES), (MANY, MANY_CLASSES)])
 def test_blobs_are_found(kind, X, classes):
     assert adjusted_rand_score(kind(n_clusters=3).fit_predict(X), classes) > 0.9
-
-
-# TrellisClustering
-
-
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("dasgupta", lambda g: pal.models.Dasgupta(g, beta=2.0)),
-        ("correlation", lambda g: pal.models.Correlation(g - g[np.triu_indices(12, 1)].mean(), beta=2.0)),
-    ],
-)
-def test_the_posterior_is_that_of_the_same_model(name, make):
-    fitted = TrellisClustering(3, model=name, beta=2.0, gamma=0.5).fit(FEW)
-    expected = pal.HierarchyPosterior(make(np.exp(-0.5 * squareform(pdist(FEW)) ** 2)))
-    assert fitted.posterior_.is_exact
-    assert fitted.posterior_.log_partition == pytest.approx(expected.log_partition, rel=1e-12)
-    best = expected.log_potential(expected.map())
-    assert expected.log_potential(fitted.hierarchy_) == pytest.approx(best, rel=1e-12)  # of equals, any
-    theirs = [(row.members, pytest.approx(row.probability, abs=1e-9)) for row in expected.cluster_probabilities()]
-    assert sorted((row.members, row.probability) for row in fitted.cluster_probabilities_) == sorted(
-        theirs, key=lambda row: row[0]
-    )
-
-
-def test_sums_of_squares_have_the_heights_of_ward():
-    fitted = TrellisClustering(3, model="sum-of-squares").fit(FEW)
-    assert fitted.posterior_.log_partition == pal.HierarchyPosterior(pal.models.SumOfSquares(FEW)).log_partition
-    ward = linkage(FEW, "ward")
-    if fitted.hierarchy_ == pal.Hierarchy.from_linkage(ward):
-        np.testing.assert_allclose(fitted.distances_, ward[:, 2])
-    assert fitted.distances_[-1] == pytest.approx(ward[-1, 2])
-
-
-def test_similarities_have_the_heights_of_average_linkage():
-    w = similarity(FEW)
-    fitted = TrellisClustering(3, similarity="precomputed").fit(w)
-    d = w[np.triu_indices(12, 1)].max() - w
-    for (left, right), height in zip(fitted.children_, fitted.distances_, strict=True):
-        clusters = fitted.hierarchy_.clusters()
-        mean = np.mean([d[i, j] for i in clusters[left] for j in clusters[right]])
-        assert height >= mean - 1e-12  # heights never fall towards the root
-    assert fitted.distances_[0] == pytest.approx(d[~np.eye(12, dtype=bool)].min(), abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["rbf", "linear", "cosine", "correlation", similarity])
-def test_every_similarity_works(kind):
-    X = np.random.default_rng(0).normal(size=(8, 4))
-    fitted = TrellisClustering(2, similarity=kind).fit(X)
-    assert fitted.n_clusters_ == 2
-    if kind == "correlation":
-        expected = pal.HierarchyPosterior(pal.models.Dasgupta(np.corrcoef(X)))
-        assert fitted.posterior_.log_partition == pytest.approx(expected.log_partition)
-
-
-def test_a_precomputed_similarity_is_taken_as_it_is():
-    w = similarity(FEW)
-    for estimator in (TrellisClustering(3), PartitionTrellisClustering(model="correlation")):
-        fitted = estimator.set_params(similarity="precomputed").fit(w - 0.2)
-        function = clone(estimator).set_params(similarity=lambda X: similarity(X) - 0.2).fit(FEW)
-        np.testing.assert_array_equal(fitted.labels_, function.labels_)
-        assert fitted.posterior_.log_partition == pytest.approx(function.posterior_.log_partition)
-        assert fitted.__sklearn_tags__().input_tags.pairwise
-
-
-def test_perplexity_sets_the_temperature():
-    fitted = TrellisClustering(3, perplexity=50).fit(FEW)
-    assert np.exp(fitted.posterior_.entropy) == pytest.approx(50, rel=1e-5)
-    sparse = TrellisClustering(3, perplexity=50, random_state=0).fit(MANY)
-    assert not sparse.posterior_.is_exact
-    assert np.exp(sparse.posterior_.entropy) == pytest.approx(50, rel=1e-5)
-    flat = PartitionTrellisClustering(model="correlation", perplexity=20).fit(FEW)
-    assert np.exp(flat.posterior_.entropy) == pytest.approx(20, rel=1e-3)
-
-
-@pytest.mark.parametrize("beyond", ["sampled", "sparse"])
-def test_beyond_max_leaves_it_is_not_worse_than_greedy(beyond):
-    fitted = TrellisClustering(3, model="sum-of-squares", beyond=beyond, random_state=1).fit(MANY)
-    assert not fitted.posterior_.is_exact
-    model = pal.models.SumOfSquares(MANY)
-    assert model.log_potential(fitted.hierarchy_) >= pal.search.greedy(model).log_potential
-    assert len(fitted.cluster_probabilities_) > 3
-
-
-def test_chains_of_a_clusterer_can_go_on():
-    fitted = TrellisClustering(3, max_leaves=5, random_state=1, sweeps=200).fit(FEW)
-    full = TrellisClustering(3).fit(FEW)
-    assert fitted.hierarchy_ == full.hierarchy_
-    longer = pickle.loads(pickle.dumps(fitted)).posterior_.resume(seconds=None, sweeps=6000, precision=0.01)
-    for row in longer.cluster_probabilities(0.2):
-        assert abs(row.probability - full.posterior_.cluster_probability(row.members)) < 5 * row.standard_error
-    with pytest.raises(ValueError, match="beyond is 'exact'"):
-        TrellisClustering(3, max_leaves=5, beyond="exact").fit(FEW)
-
-
-def test_beyond_max_leaves_a_trellis_can_be_sparse():
-    small = TrellisClustering(3, max_leaves=5, beyond="sparse", min_share=1e-6, random_state=1).fit(FEW)
-    full = TrellisClustering(3).fit(FEW)
-    assert not small.posterior_.is_exact
-    assert small.hierarchy_ == full.hierarchy_
-    assert full.posterior_.log_partition - 0.1 < small.posterior_.log_partition <= full.posterior_.log_partition + 1e-9
-
-
-def test_a_function_makes_the_model():
-    own = TrellisClustering(3, model=lambda X: pal.models.SumOfSquares(X, beta=0.3)).fit(FEW)
-    named = TrellisClustering(3, model="sum-of-squares", beta=0.3).fit(FEW)
-    assert own.posterior_.log_partition == named.posterior_.log_partition
-    of_class = TrellisClustering(3, model=pal.models.SumOfSquares, beta=0.3).fit(FEW)
-    assert of_class.posterior_.log_partition == named.posterior_.log_partition
-    uniform = TrellisClustering(3, model=lambda X: pal.models.Uniform(len(X))).fit(FEW)
-    assert uniform.posterior_.count == 13749310575
-    matrix = TrellisClustering(3, model=lambda w: pal.models.Dasgupta(w), similarity="rbf").fit(FEW)
-    named = TrellisClustering(3, model="dasgupta").fit(FEW)
-    assert matrix.posterior_.log_partition == named.posterior_.log_partition
-
-
-@pytest.mark.parametrize("said", [{"similarity": "rbf"}, {"gamma": 0.5}, {"missing": "pairwise"}])
-def test_whoever_speaks_of_similarities_has_a_model_of_them(said):
-    assert isinstance(TrellisClustering(3).fit(FEW).posterior_.model, pal.models.SumOfSquares)
-    assert isinstance(TrellisClustering(3, **said).fit(FEW).posterior_.model, pal.models.Dasgupta)
-
-
-def test_flat_clusters_are_the_cheapest_cut_and_not_a_few_rows_far_away():
-    X = np.concatenate([FEW, [[40.0, 40.0]]])
-    fitted = TrellisClustering(4).fit(X)
-    assert same(fitted.labels_, [*FEW_CLASSES, 3])
-    assert sorted(np.bincount(TrellisClustering(2, model="sum-of-squares").fit(X).labels_)) == [1, 12]
-    apart = np.random.default_rng(0).random((6, 6))
-    h = pal.Hierarchy.from_nested((((0, 1), 2), (3, (4, 5))))
-    costs = scatter(h, mean_across(h, apart + apart.T))
-    for cluster, cost in zip(h.clusters(), costs, strict=True):
-        inside = (apart + apart.T)[np.ix_(sorted(cluster), sorted(cluster))]
-        assert cost == pytest.approx((inside.sum() - inside.trace()) / 2 / len(cluster))
-
-
-def test_more_rows_have_fewer_sweeps():
-    X = np.random.default_rng(0).normal(size=(310, 2))
-    assert TrellisClustering(2, random_state=0)._sweeps(len(X)) == 96
-    assert TrellisClustering(2, random_state=0)._sweeps(5000) == 8
-    assert TrellisClustering(2, sweeps=50)._sweeps(5000) == 50
-
-
-# PartitionTrellisClustering
-
-
-def test_the_number_of_clusters_is_left_to_the_data_or_conditioned_on():
-    free = PartitionTrellisClustering(model="dirichlet-process").fit(FEW)
-    assert free.partition_ == free.posterior_.map()
-    assert same(free.labels_, FEW_CLASSES)
-    five = PartitionTrellisClustering(5, model="dirichlet-process").fit(FEW)
-    assert five.n_clusters_ == 5
-    assert five.posterior_.log_partition < free.posterior_.log_partition
-
-
-@pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
-def test_beyond_max_leaves_the_family_is_that_of_a_few_hierarchies(model, monkeypatch):
-    fitted = PartitionTrellisClustering(model=model, beyond="sparse").fit(MANY)
-    alone = pal.PartitionTrellis.from_hierarchy(pal.search.greedy(fitted.posterior_.model).hierarchy)
-    bound = pal.PartitionPosterior(fitted.posterior_.model, trellis=alone).log_partition
-    assert not fitted.posterior_.is_exact
-    assert fitted.posterior_.log_partition >= bound
-    monkeypatch.setattr("palmette.search.posteriors._MOST_REMAINDERS", 3)  # the best of them alone
-    assert fitted.posterior_.log_partition >= clone(fitted).fit(MANY).posterior_.log_partition >= bound
-    below = PartitionTrellisClustering(model=model, max_leaves=5, beyond="sparse").fit(FEW).posterior_
-    assert below.log_partition <= PartitionTrellisClustering(model=model).fit(FEW).posterior_.log_partition + 1e-9
-
-
-def test_beyond_max_leaves_partitions_are_sampled():
-    fitted = PartitionTrellisClustering(model="dirichlet-process", random_state=0).fit(MANY)
-    assert isinstance(fitted.posterior_, pal.sampling.SampledPartitions)
-    sparse = PartitionTrellisClustering(model="dirichlet-process", beyond="sparse").fit(MANY)
-    model = fitted.posterior_.model
-    assert model.log_potential(fitted.partition_) >= model.log_potential(sparse.partition_) - 1e-9
-    assert 0.0 < fitted.score(MANY) - sparse.score(MANY) < 1.0  # which is a bound from below
-    assert fitted.fit_transform(MANY).shape == (len(MANY), len(MANY))
-    assert not PartitionTrellisClustering(3, model="dirichlet-process").fit(MANY).posterior_.is_exact
-    again = PartitionTrellisClustering(model="dirichlet-process", random_state=0).fit(MANY)
-    assert (again.labels_ == fitted.labels_).all()
-
-
-def test_mixtures_take_missing_entries_and_a_likelihood():
-    X = FEW.copy()
-    X[3, 0] = np.nan
-    likelihood = pal.likelihoods.NormalGamma(pseudo_count=0.05, rate=0.3)
-    fitted = PartitionTrellisClustering(model="dirichlet-process", concentration=0.5, likelihood=likelihood).fit(X)
-    expected = pal.PartitionPosterior(pal.models.DirichletProcess(X, 0.5, likelihood))
-    assert fitted.posterior_.log_evidence == expected.log_evidence
-    assert fitted.score(X) == expected.log_evidence / 12
-    with pytest.raises(ValueError, match="NaN"):
-        PartitionTrellisClustering(model="correlation").fit(X)
-
-
-GAPPY = MANY.repeat(4, axis=1) + np.random.default_rng(0).normal(size=(45, 8), scale=0.2)
-GAPS = np.random.default_rng(1).random(GAPPY.shape) < 0.05
-GAPS[:, 2:6] = False  # two columns of either coordinate are whole
-GAPPY[GAPS] = np.nan
-
-
-@pytest.mark.parametrize("missing", ["pairwise", "mean", "drop-columns"])
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        TrellisClustering(3, sweeps=10, random_state=0),
-        PartitionTrellisClustering(model="correlation", perplexity=5, beyond="sparse"),
-        UltrametricClustering(3),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-@pytest.mark.filterwarnings("ignore:the loss had not settled")
-@pytest.mark.usefixtures("few_sweeps")
-def test_rows_with_gaps_are_clustered_in_the_way_that_is_said(estimator, missing):
-    with pytest.raises(ValueError, match="NaN"):
-        clone(estimator).fit(GAPPY)
-    fitted = clone(estimator).set_params(missing=missing).fit(GAPPY)
-    assert fitted.__sklearn_tags__().input_tags.allow_nan
-    assert same(fitted.labels_, MANY_CLASSES)
-    assert fitted.score(GAPPY) > 0.5
-    if missing != "pairwise":
-        again = clone(estimator).fit(pal.similarity.completed(GAPPY, missing))
-        np.testing.assert_array_equal(again.labels_, fitted.labels_)
-        assert again.score(pal.similarity.completed(GAPPY, missing)) == fitted.score(GAPPY)
-
-
-def test_pairs_with_gaps_are_those_of_similarity():
-    X = GAPPY[:12]
-    fitted = TrellisClustering(3, missing="pairwise", similarity="correlation").fit(X)
-    expected = pal.similarity.of_points(X, "correlation", missing="pairwise")
-    np.testing.assert_array_equal(fitted.posterior_.model.pairwise[0], expected - np.eye(12))
-    by_rbf = TrellisClustering(3, missing="pairwise").fit(X)
-    expected = pal.similarity.of_points(X, missing="pairwise")
-    np.testing.assert_array_equal(by_rbf.posterior_.model.pairwise[0], expected - np.eye(12))
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (TrellisClustering(missing="pairwise", model="contrasts"), 'give "mean" or "drop-columns"'),
-        (TrellisClustering(missing="pairwise", similarity=similarity), 'give "mean" or "drop-columns"'),
-        (PartitionTrellisClustering(missing="pairwise", model="dirichlet-process"), "this model needs the rows"),
-        (PartitionTrellisClustering(missing="refuse", model="dirichlet-process"), "contains NaN"),
-        (UltrametricClustering(missing="median"), "missing is 'median'; give one of 'pairwise'"),
-        (TrellisClustering(missing="mean", similarity="precomputed"), "contains NaN"),
-    ],
-)
-def test_gaps_that_cannot_be_are_refused(estimator, message):
-    with pytest.raises(ValueError, match=message):
-        estimator.fit(GAPPY)
-
-
-def test_what_was_learned_scores_new_rows():
-    fitted = PartitionTrellisClustering(model="dirichlet-process").fit(FEW)
-    new = FEW[::2] + 0.1
-    expected = pal.PartitionPosterior(pal.models.DirichletProcess(new, 1.0, fitted.likelihood_))
-    assert fitted.score(new) == pytest.approx(expected.log_evidence / 6)
-
-
-# CoalescentClustering
-
-
-def test_a_greedy_history_and_its_flat_clusters():
-    fitted = CoalescentClustering().fit(FEW)
-    process = coalescent.Brownian(np.full(2, FEW.var(axis=0, ddof=1).mean()), leaf_variance=0.1)
-    expected = coalescent.greedy(FEW, process)
-    assert fitted.hierarchy_ == expected.hierarchy
-    assert fitted.log_joint_ == pytest.approx(expected.log_joint)
-    np.testing.assert_allclose(fitted.distances_, np.sort(expected.hierarchy.heights[12:]))
-    assert fitted.partition_ == coalescent.flat_clusters(FEW, expected.hierarchy, process)
-    assert fitted.score(FEW) == pytest.approx(expected.log_joint / 12)
-    assert not hasattr(fitted, "cluster_probabilities_")
-
-
-@pytest.mark.filterwarnings("ignore:of 30 particles")
-def test_particles_make_a_posterior():
-    fitted = CoalescentClustering(n_particles=30, random_state=3).fit(FEW)
-    again = CoalescentClustering(n_particles=30, random_state=3).fit(FEW)
-    assert fitted.log_evidence_ == again.log_evidence_
-    best = fitted.cluster_probabilities_[0]
-    assert best.probability == float(fitted.posterior_.cluster_probability(best.members)) > 0.5
-    ages = clone(fitted).fit_transform(FEW)
-    np.testing.assert_allclose(ages, fitted.posterior_.expectation([h.cophenetic() for h in fitted.posterior_]))
-    fitted.set_params(n_particles=None).fit(FEW)
-    assert not hasattr(fitted, "posterior_")
-
-
-def test_missing_entries_and_categories():
-    X = FEW.copy()
-    X[0, 0] = X[5, 1] = np.nan
-    assert same(CoalescentClustering(3).fit_predict(X), FEW_CLASSES)
-    codes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 4, axis=0)
-    assert CoalescentClustering(2, process="sites").fit_predict(codes).tolist() == [0] * 4 + [1] * 4
-    process = coalescent.Brownian(rate=2.0, leaf_variance=0.1)
-    assert CoalescentClustering(process=process).fit(FEW).process_ is process
-
-
-# UltrametricClustering
-
-
-def test_the_fit_is_that_of_the_same_graph_and_loss():
-    fitted = UltrametricClustering(3, loss="closest", n_neighbors=4).fit(FEW)
-    found = ultrametric.fit(ultrametric.Graph.from_points(FEW, 4), ultrametric.Closest())
-    assert fitted.hierarchy_ == found.hierarchy
-    assert (fitted.loss_, fitted.n_iter_) == (found.best_loss, len(found.history))
-    np.testing.assert_array_equal(fitted.distances_, found.subdominant.altitudes)
-    own = UltrametricClustering(3, loss=ultrametric.Closest(), n_neighbors=4).fit(FEW)
-    assert own.loss_ == fitted.loss_
-
-
-@pytest.mark.parametrize("loss", ["closest+size", "dasgupta"])
-def test_other_losses(loss):
-    assert same(UltrametricClustering(3, loss=loss).fit_predict(MANY), MANY_CLASSES)
-
-
-def test_a_few_known_classes_help():
-    rng = np.random.default_rng(0)
-    line = np.concatenate([np.linspace(0, 6, 20), np.linspace(6.4, 8, 20)])
-    X = (line + rng.normal(0, 0.01, 40))[:, None]
-    known = np.full(40, -1)
-    known[[0, 5, 12, 19]], known[[20, 25, 32, 39]] = 0, 1
-    classes = np.repeat([0, 1], 20)
-    estimator = UltrametricClustering(2, loss="closest+triplet")
-    helped = estimator.fit_predict(X, known)
-    assert adjusted_rand_score(classes, helped) >= adjusted_rand_score(classes, UltrametricClustering(2).fit_predict(X))
-    assert same(helped[known >= 0], known[known >= 0])
-    assert estimator.score(X, classes) == UltrametricClustering(2, loss="closest").fit(X).score(X, classes)
-    with pytest.raises(ValueError, match="needs y"):
-        estimator.fit(X)
-
-
-# What all of them share
 
 
 @pytest.mark.parametrize("estimator", HIERARCHICAL, ids=repr)
