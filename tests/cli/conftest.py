@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -35,5 +36,17 @@ def run(folder):
         done = CliRunner().invoke(palmette, [str(word) for word in words], input=stdin)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.exit_code, done.stdout, done.stderr
+
+    return command
+
+
+@pytest.fixture
+def as_json(run):
+    """The result of a command that goes well and says nothing on stderr."""
+
+    def command(*words, stdin=None):
+        code, out, err = run(*words, "--json", "--quiet", stdin=stdin)
+        assert (code, err) == (0, "")
+        return json.loads(out, parse_constant=lambda name: pytest.fail(f"the result holds {name}"))
 
     return command

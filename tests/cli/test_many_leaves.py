@@ -1,0 +1,147 @@
+"""More leaves than can be summed over: chains or a sparse trellis, said on stderr, and every number with its error."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from cli_cases import DASGUPTA, WORLDS, rows_of
+
+import palmette as pal
+from palmette.defaults import Defaults
+
+
+def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
+    words = ("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--beyond", "sparse", "--coverage")
+    code, out, err = run(*words)
+    assert code == 0
+    assert "12 leaves are more than the 8" in err
+    assert "given that the hierarchy is in it" in err
+    assert all(line.startswith("Note: ") for line in err.splitlines())
+    assert "(a lower bound)" in out
+    assert "The trellis misses" in out
+    sparse, full = as_json(*words), as_json("hierarchies", *WORLDS, *DASGUPTA)
+    assert (sparse["exact"], full["exact"]) == (False, True)
+    assert sparse["trellis"]["kind"] == "sparse"
+    assert sparse["log_partition"] <= full["log_partition"]
+    missed = -math.expm1(sparse["log_partition"] - full["log_partition"])
+    assert sparse["missed"]["value"] == pytest.approx(missed, abs=1e-9)
+    assert sparse["best"][0]["newick"].count("(") == 11
+
+
+def test_an_average_over_parameters_misses_nothing(as_json):
+    found = as_json("hierarchies", *WORLDS, "--coverage")
+    assert found["missed"] == {"value": 0.0, "kind": "exact", "standard_error": 0.0}
+
+
+def test_what_a_large_sparse_trellis_misses_is_told_by_chains(run, as_json, monkeypatch):
+    monkeypatch.setattr("palmette.models.split_model.DEFAULTS", Defaults(separable_leaves=8))
+    sums = ("hierarchies", *WORLDS, *DASGUPTA)
+    words = (*sums, "--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--sweeps")
+    code, out, _ = run(*words, 100)
+    assert code == 0
+    assert re.search(r"The trellis misses \d+\.\d\d % \(± \d\.\d\d %\) of the posterior", out)
+    sparse, full = as_json(*words, 400), as_json(*sums, "--exact-leaves", 12)
+    missed, exact = sparse["missed"], -math.expm1(sparse["log_partition"] - full["log_partition"])
+    assert missed["kind"] == "estimate"
+    assert abs(missed["value"] - exact) < 4 * missed["standard_error"]
+
+
+def test_too_many_leaves_are_sampled_and_every_number_has_an_error(run, as_json, folder):
+    words = ("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--sweeps")
+    code, out, err = run(*words, 40, "--report", "sampled.html", "--table", "sampled.csv", "--newick", "sampled.nwk")
+    assert code == 0
+    assert "going on with Markov chains for 40 sweeps at most" in err
+    assert "Sampled, " in out
+    assert " ± " in out
+    assert "log Z" not in out
+    found, exact = as_json(*words, 400, "--draws", 2), as_json("hierarchies", *WORLDS, *DASGUPTA)
+    assert found["exact"] is False
+    assert found["sampled"]["n_chains"] == 6
+    assert len(found["draws"]) == 2
+    known = {tuple(row["members"]): row["probability"] for row in exact["clusters"]}
+    for row in found["clusters"][:10]:
+        assert abs(row["probability"] - known[tuple(row["members"])]) < 6 * row["standard_error"]
+    page = (folder / "sampled.html").read_text(encoding="utf-8")
+    assert "exact" not in page.partition("<main>")[2].partition("provenance")[0]
+    assert "Certain" not in page
+    assert rows_of(folder / "sampled.csv")[0].keys() == {"members", "size", "probability", "standard_error"}
+    assert pal.Hierarchy.from_newick((folder / "sampled.nwk").read_text(encoding="utf-8")).n_leaves == 12
+
+
+def test_too_little_memory_does_the_same(run):
+    code, _, err = run("hierarchies", *WORLDS, *DASGUPTA, "--max-memory", "100K", "--beyond", "sparse")
+    assert code == 0
+    assert "100 KB are allowed; going on with a sparse trellis" in err
+    code, _, err = run(
+        "hierarchies", *WORLDS, *DASGUPTA, "--max-memory", "300K", "--beyond", "sparse"
+    )  # enough for log Z, not for probabilities
+    assert code == 0
+    assert "more memory than is allowed; going on with a sparse trellis" in err
+
+
+def test_a_sparse_trellis_has_a_temperature_too(as_json):
+    found = as_json("hierarchies", *WORLDS, *DASGUPTA, "--exact-leaves", 8, "--beyond", "sparse", "--perplexity", 30)
+    assert found["perplexity"] == pytest.approx(30, rel=1e-3)
+
+
+@pytest.mark.parametrize("model", ["correlation", "dirichlet-process"])
+def test_many_leaves_in_partitions(model, run, as_json, folder):
+    x = np.random.default_rng(2).normal(size=(30, 2)) + np.repeat([[0, 0], [5, 5], [0, 9]], 10, axis=0)
+    (folder / "many.csv").write_text("\n".join(["x,y", *(f"{a},{b}" for a, b in x)]), encoding="utf-8")
+    words = ("partitions", "many.csv", "--model", model)
+    code, out, err = run(*words, "--beyond", "sparse")
+    assert code == 0
+    assert "30 leaves are more than the 22" in err
+    assert "given that the partition is made of them" in err
+    assert "How many clusters?" in out
+    assert as_json(*words, "--beyond", "sparse")["trellis"]["kind"] == "sparse"
+    code, out, err = run(*words, "--sweeps", 40)
+    assert code == 0
+    assert "30 leaves are more than the 22 up to which everything is summed over; going on with Markov chains" in err
+    assert any(line.startswith("Sampled, ") for line in out.splitlines()[2:5])
+    assert out.index("How many clusters?") < out.index(" ± ", out.index("How many clusters?"))
+    assert "log Z" not in out
+    found = as_json(*words, "--sweeps", 40)
+    assert found["sampled"]["n_chains"] == 6
+    assert sum(found["n_clusters_probabilities"]) == pytest.approx(1.0)
+
+
+def test_sampled_partitions_are_near_the_exact_ones_in_every_form(run, as_json, folder):
+    words = ("partitions", *WORLDS, "--model", "dirichlet-process")
+    files = ("--table", "t.csv", "--membership", "m.csv", "--plot", "p.png", "--report", "r.html")
+    sampled = (*words, "--exact-leaves", 8, "--sweeps", 300)
+    code, out, err = run(*sampled, *files)
+    assert code == 0
+    assert "going on with Markov chains for 300 sweeps at most" in err
+    assert "The most probable partition that was drawn" in out
+    found, exact = as_json(*sampled, "--draws", 2), as_json(*words)
+    assert found["exact"] is False
+    assert not {"log_partition", "log_evidence", "entropy", "trellis"} & found.keys()
+    assert [row.keys() for row in found["draws"]] == 2 * [{"membership", "clusters"}]
+    assert found["best"][0]["membership"] == exact["best"][0]["membership"]
+    known = {tuple(row["members"]): row["probability"] for row in exact["clusters"]}
+    for row in found["clusters"][:10]:
+        assert abs(row["probability"] - known[tuple(row["members"])]) < 6 * row["standard_error"]
+    numbers = (found[name] for name in ("n_clusters_probabilities", "n_clusters_errors"))
+    for share, error, right in zip(*numbers, exact["n_clusters_probabilities"], strict=True):
+        assert abs(share - right) <= 6 * error
+    assert rows_of(folder / "t.csv")[0].keys() == {"members", "size", "probability", "standard_error"}
+    membership = [int(row["cluster"]) - 1 for row in rows_of(folder / "m.csv")]
+    assert membership == found["best"][0]["membership"]
+    assert (folder / "p.png").stat().st_size > 0
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "log Z" not in page
+    assert "exact" not in page.partition("<main>")[2].partition("provenance")[0]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--perplexity", 20), ("--clusters", 3)])
+def test_partitions_that_chains_cannot_draw_stay_sparse_and_say_so(option, value, run, as_json):
+    words = ("partitions", *WORLDS, "--exact-leaves", 8, option, value)
+    code, out, err = run(*words)
+    assert code == 0
+    assert f"going on with partitions into chosen clusters, since with {option} they are not sampled" in err
+    assert "(a lower bound)" in out
+    assert as_json(*words)["trellis"]["kind"] == "sparse"
