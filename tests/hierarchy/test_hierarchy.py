@@ -1,5 +1,5 @@
-import copy
-import pickle
+"""What a hierarchy says of itself, and when two are equal."""
+
 import subprocess
 import sys
 from itertools import combinations
@@ -122,83 +122,6 @@ def test_two_leaves_are_a_hierarchy():
     assert h.to_newick() == "(1,0);"
     assert h.splits() == [({0}, {1})]
     assert h.cut(2) == Partition([0, 1])
-
-
-@given(hierarchies(labels=any_text))
-def test_nested_tuples_round_trip(h):
-    again = Hierarchy.from_nested(h.to_nested())
-    assert again == h
-    assert again.to_nested() == h.to_nested()
-    assert Hierarchy.from_nested(h.to_nested(), h.labels).labels == h.labels
-
-
-@given(hierarchies(labels=any_text))
-def test_parents_round_trip(h):
-    again = Hierarchy.from_parents(h.parents, h.labels)
-    assert again == h
-    assert np.array_equal(again.parents, h.parents)
-
-
-@given(hierarchies(labels=any_text, heights=True), st.randoms(use_true_random=False))
-def test_inner_nodes_may_be_numbered_in_any_order(h, random):
-    inner = list(range(h.n_leaves, h.n_nodes))
-    random.shuffle(inner)
-    old = np.array([*range(h.n_leaves), *inner])  # node v of the shuffled array is node old[v]
-    new = np.argsort(old)
-    parents = np.where(h.parents[old] < 0, -1, new[h.parents[old]])
-    again = Hierarchy.from_parents(
-        parents, h.labels, h.heights[old], branch_lengths=h.heights[old], support=h.heights[old]
-    )
-    assert again == h
-    for values in (again.heights, again.branch_lengths, again.support):
-        by_cluster = dict(zip(again.clusters(), values, strict=True))
-        assert by_cluster == dict(zip(h.clusters(), h.heights, strict=True))
-
-
-@given(hierarchies(labels=any_text))
-def test_clusters_round_trip_in_any_order_with_or_without_the_trivial_ones(h):
-    clusters = h.clusters()
-    assert Hierarchy.from_clusters(clusters, h.labels) == h
-    assert Hierarchy.from_clusters(clusters[::-1] + clusters, h.labels) == h
-    assert Hierarchy.from_clusters(clusters[h.n_leaves : -1], h.labels) == h
-    named = [{h.labels[leaf] for leaf in cluster} for cluster in clusters]
-    assert Hierarchy.from_clusters(named) == h
-
-
-@given(hierarchies(labels=any_text, binary=True))
-def test_splits_round_trip_in_any_order(h):
-    assert Hierarchy.from_splits(h.splits(), h.labels) == h
-    turned = [(list(right), list(left)) for left, right in h.splits()[::-1]]
-    assert Hierarchy.from_splits(turned, h.labels) == h
-
-
-@given(hierarchies(labels=any_text, binary=True, heights=True))
-def test_merges_round_trip(h):
-    again = Hierarchy.from_merges(h.children, h.labels, h.heights)
-    assert again == h
-    assert np.array_equal(again.children, h.children)
-    assert np.array_equal(again.heights, h.heights)
-
-
-@given(hierarchies(labels=any_text, heights=True))
-def test_copies_and_pickles_keep_everything(h):
-    h = Hierarchy.from_newick(h.to_newick(support=np.arange(h.n_nodes)))
-    for again in (copy.copy(h), copy.deepcopy(h), pickle.loads(pickle.dumps(h))):
-        assert again == h
-        assert again.to_newick() == h.to_newick()
-        assert again.labels == h.labels
-        assert not again.parents.flags.writeable
-
-
-def test_children_of_clusters_splits_and_parents_are_ordered_by_smallest_leaf():
-    assert Hierarchy.from_clusters([{0, 3}, {1, 2}], n=5).to_newick() == "((0,3),(1,2),4);"
-    assert Hierarchy.from_splits([({2}, {0}), ({1}, {0, 2})]).to_newick() == "((0,2),1);"
-    assert Hierarchy.from_parents([3, 4, 3, 4, -1]).to_newick() == "((0,2),1);"
-
-
-def test_children_of_nested_tuples_and_merges_keep_their_order():
-    assert Hierarchy.from_nested([2, [1, 0]]).to_newick() == "(2,(1,0));"
-    assert Hierarchy.from_merges([[2, 1], [0, 3]]).to_newick() == "(0,(2,1));"
 
 
 @given(hierarchies(labels=any_text), st.randoms(use_true_random=False))
@@ -334,85 +257,6 @@ def test_lca_refuses_what_is_no_leaf():
         h.lca("a", "x")
     with pytest.raises(TypeError, match="leaves must hold integers, not float64"):
         h.lca([0.5], [1.0])
-
-
-@given(hierarchies(binary=True, heights=True))
-def test_a_binary_hierarchy_can_be_cut_into_any_number_of_its_clusters(h):
-    clusters = set(h.clusters())
-    finer = h.cut(1)
-    for k in range(1, h.n_leaves + 1):
-        coarser, finer = finer, h.cut(k)
-        assert finer.n_clusters == k
-        assert set(finer.clusters()) <= clusters
-        assert all(any(cluster <= other for other in coarser.clusters()) for cluster in finer.clusters())
-
-
-@given(hierarchies(binary=True, heights=True))
-def test_cuts_undo_the_highest_merges(h):
-    heights = dict(zip(h.clusters(), h.heights, strict=True))
-    merges = [cluster for cluster in h.clusters() if len(cluster) > 1]
-    highest = {cluster: max(heights[c] for c in merges if c <= cluster) for cluster in merges}
-    for k in range(1, h.n_leaves + 1):
-        left = [highest[cluster] for cluster in h.cut(k).clusters() if len(cluster) > 1]
-        gone = [highest[c] for c in merges if not any(c <= part for part in h.cut(k).clusters())]
-        assert len(gone) == k - 1
-        assert not left or not gone or max(left) <= min(gone)
-
-
-@given(hierarchies(heights=True), st.floats(-110, 110))
-def test_cut_height_keeps_the_largest_clusters_below(h, height):
-    heights = dict(zip(h.clusters(), h.heights, strict=True))
-    merges = [cluster for cluster in h.clusters() if len(cluster) > 1]
-    low = [c for c in merges if all(heights[d] <= height for d in merges if d <= c)]
-    low += [frozenset({leaf}) for leaf in range(h.n_leaves)]
-    largest = [c for c in low if not any(c < d for d in low)]
-    assert set(h.cut_height(height).clusters()) == set(largest)
-
-
-def test_among_equal_heights_the_later_merge_is_undone_first():
-    h = Hierarchy.from_newick("((a,b),(c,d));")
-    assert h.cut(3) == Partition([0, 0, 1, 2], h.labels)
-
-
-def test_cuts_that_a_multifurcation_skips_name_their_neighbours():
-    h = Hierarchy.from_newick("(((a,b),c,d,e),f);")
-    assert [h.cut(k).n_clusters for k in (1, 2, 5, 6)] == [1, 2, 5, 6]
-    for k in (3, 4):
-        with pytest.raises(ValueError, match=f"skip k = {k}; the nearest that exist are 2 and 5"):
-            h.cut(k)
-
-
-@given(hierarchies(heights=True))
-def test_cuts_undo_nodes_in_the_order_that_is_said(h):
-    order = h.cut_order.tolist()
-    assert sorted(order) == list(range(h.n_leaves, h.n_nodes))
-    assert all(order.index(h.parents[node]) < order.index(node) for node in order[1:])
-    clusters, parts = h.clusters(), {h.n_nodes - 1}
-    for node in order:
-        assert set(h.cut(len(parts)).clusters()) == {clusters[part] for part in parts}
-        parts = parts - {node} | set(np.flatnonzero(h.parents == node).tolist())
-    assert parts == set(range(h.n_leaves))
-
-
-def test_the_order_of_cuts_cannot_be_changed():
-    h = Hierarchy.from_newick("((a,b),(c,d));")
-    with pytest.raises(ValueError, match="read-only"):
-        h.cut_order[0] = 4
-
-
-@pytest.mark.parametrize("k", [0, -1, 4])
-def test_impossible_cuts_are_refused(k):
-    with pytest.raises(ValueError, match=f"cannot cut 3 leaves into {k} clusters; give 1 to 3"):
-        Hierarchy.from_newick("((a,b),c);").cut(k)
-
-
-def test_cuts_need_an_integer_or_a_number():
-    h = Hierarchy.from_newick("((a,b),c);")
-    for k in (2.0, "2", True):
-        with pytest.raises(TypeError, match="k must be an integer"):
-            h.cut(k)
-    with pytest.raises(ValueError, match="height is NaN"):
-        h.cut_height(float("nan"))
 
 
 @given(hierarchies(labels=any_text, heights=True), st.randoms(use_true_random=False))
