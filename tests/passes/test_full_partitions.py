@@ -1,39 +1,23 @@
-"""All partitions of a few leaves: every table against its slow twin, what states offer, clusters, counts."""
+"""All partitions of a few leaves: every table against its slow twin, and what states offer."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-import time
 
 import numpy as np
 import pytest
+from full_partition_cases import pairs_only, passes_of, random_table
 from partition_cases import affinities, table_model
-from partition_oracle import SlowTwin, conditioned_table, mask_of, members, pair_sum, partitions_of
+from partition_oracle import SlowTwin, conditioned_table, mask_of, partitions_of
 
 import palmette as pal
 from palmette import Partition, PartitionPosterior
-from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters, UniformPartitions, cluster_model
-from palmette.models.cluster_model import PartitionModel
-from palmette.passes.partitions import counted, full, segments
-from palmette.passes.partitions.conditions import PartitionConditions
-from palmette.passes.partitions.counted import CountedPartitionPasses
-from palmette.passes.partitions.full import FullPartitionPasses
-from palmette.trellis.counting import bell_number, double_factorial, exact_count, stirling_numbers
+from palmette.models import ClusterFunction, CorrelationClusters, UniformPartitions
+from palmette.passes.partitions import segments
+from palmette.trellis.counting import double_factorial
 
 N = 11  # two leaves more than a segment has
-
-
-def conditions_on(model, require=(), forbid=(), together=(), apart=()):
-    return PartitionConditions(model.labels).and_also(require, forbid, together, apart)
-
-
-def passes_of(model, n_clusters=None, given=None):
-    conditions = conditions_on(model, **(given or {}))
-    if n_clusters is None:
-        return FullPartitionPasses(model, conditions)
-    return CountedPartitionPasses(model, conditions.and_also(n_clusters=n_clusters))
 
 
 @pytest.fixture
@@ -46,14 +30,6 @@ def in_segments(monkeypatch):
 def one_by_one(monkeypatch):
     """Every set in log space, on any number of leaves."""
     monkeypatch.setattr(segments, "SERIAL", 30)
-
-
-def random_table(n, seed=0, scale=1.0, forbidden=0.0):
-    rng = np.random.default_rng(seed)
-    table = scale * rng.normal(size=1 << n)
-    table[rng.random(1 << n) < forbidden] = -np.inf
-    table[0] = -np.inf
-    return table
 
 
 TABLES = {
@@ -199,10 +175,6 @@ def test_sets_that_conditions_make_impossible_are_not_done_again(given):
     np.testing.assert_allclose(Z, plain.inside(), rtol=1e-12)
 
 
-def pairs_only(clusters):
-    return np.where(np.bitwise_count(clusters) == 2, 0.0, -np.inf)
-
-
 @pytest.mark.parametrize("n", [2, 12, 14])
 def test_a_model_of_pairs_has_as_many_partitions_as_there_are_matchings(n):
     post = PartitionPosterior(ClusterFunction(n, pairs_only))
@@ -307,220 +279,3 @@ def test_sums_over_leaves_and_over_clusters_are_plain_sums():
     np.testing.assert_allclose(passes.leaf_sums(values), by_leaf, rtol=1e-14)
     shares = np.array([1.0, 2.0, 4.0, 8.0])
     assert passes.cluster_sums(shares).tolist() == list(range(16))
-
-
-# The table of clusters.
-
-
-def test_clusters_are_named_by_their_masks():
-    passes = passes_of(UniformPartitions(5))
-    assert passes.find([0, 3]) == 0b1001
-    assert passes.members(0b10110) == (1, 2, 4)
-    assert passes.shared([0, 3]).tolist() == [(mask & 0b1001).bit_count() for mask in range(32)]
-    assert passes.sizes.tolist() == [mask.bit_count() for mask in range(32)]
-
-
-@pytest.mark.parametrize("n", [1, 4, 10, 12])
-def test_a_compiled_model_is_tabulated_as_its_formula_says(n):
-    w = affinities(n)
-    table = passes_of(CorrelationClusters(w, 0.7)).log_psi
-    assert table[0] == -np.inf
-    expected = [0.7 * pair_sum(w, members(mask)) for mask in range(1, 1 << n)]
-    np.testing.assert_allclose(table[1:], expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("at_a_time", [2, 8, 64])
-def test_a_function_is_asked_about_every_cluster_once_some_at_a_time(at_a_time, monkeypatch):
-    monkeypatch.setattr(cluster_model, "_CALL", at_a_time)
-    asked = []
-
-    def log_psi(clusters):
-        assert clusters.dtype == np.int64
-        assert len(clusters) <= at_a_time
-        asked.extend(clusters.tolist())
-        return -0.5 * clusters
-
-    n = 5
-    table = passes_of(ClusterFunction(n, log_psi)).log_psi
-    assert asked == list(range(1, 32))
-    assert table[1:].tolist() == [-0.5 * mask for mask in range(1, 32)]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"require": [0b11, 0b10000]},
-        {"forbid": [0b1, 0b1111]},
-        {"together": [0b101, 0b110]},
-        {"apart": [0b11100]},
-        {"require": [0b1], "forbid": [0b10], "together": [0b1100], "apart": [0b10010]},
-    ],
-    ids=str,
-)
-def test_clusters_that_break_a_condition_are_impossible(given):
-    table = random_table(5, seed=6, forbidden=0.2)
-    leaves = {kind: [members(mask) for mask in masks] for kind, masks in given.items()}
-    found = passes_of(table_model(table), given=leaves).log_psi
-    np.testing.assert_array_equal(found, conditioned_table(5, table, **given))
-
-
-def test_a_model_that_scores_no_cluster_cannot_be_tabulated():
-    with pytest.raises(TypeError, match="PartitionModel does not say how to score a cluster"):
-        _ = PartitionPosterior(PartitionModel(3)).log_partition
-
-
-class Broken(ClusterModel):
-    """log ψ = θ₀ for clusters of two, else 0."""
-
-    n_features = 1
-
-    @staticmethod
-    def features(theta, n, size, sums, pairs, out):
-        out[0] = theta[0] if size == 2 else 0.0
-
-    @staticmethod
-    def score(theta, cluster):
-        return np.nan if cluster[0] > 5.0 else cluster[0] / 0.0 if cluster[0] > 0.0 else 0.0
-
-    def __init__(self, n_leaves, value):
-        super().__init__(n_leaves, theta=[value])
-
-
-@pytest.mark.parametrize("value", [1.0, 10.0], ids=["inf", "nan"])
-def test_a_users_model_that_returns_nan_or_inf_is_named(value):
-    model = Broken(4, value)
-    message = "Broken.score returned NaN or inf; a log potential is finite or -inf"
-    for verb in (
-        lambda: PartitionPosterior(model).log_partition,
-        PartitionPosterior(model).map,
-        lambda: PartitionPosterior(model).condition(n_clusters=2).count,
-        lambda: model.log_potential(Partition([0, 0, 1, 1])),
-        lambda: pal.search.best_cut(model, pal.Hierarchy.from_nested(((0, 1), (2, 3)))),
-    ):
-        with pytest.raises(ValueError, match=message):
-            verb()
-    assert model.log_potential(Partition([0, 0, 0, 1])) == 0.0
-    assert PartitionPosterior(Broken(4, 0.0)).count == 15
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda clusters: 0.0, r"returned an array of shape \(\) for 7 clusters; expected \(7,\)"),
-        (lambda clusters: np.zeros((len(clusters), 1)), r"returned an array of shape \(7, 1\) for 7 clusters"),
-        (lambda clusters: [0.0] * (len(clusters) + 1), r"returned an array of shape \(8,\) for 7 clusters"),
-        (
-            lambda clusters: np.where(clusters == 6, np.nan, 0.0),
-            "returned nan for the cluster .*1.*2.*; log potentials are finite or -inf",
-        ),
-        (
-            lambda clusters: np.where(clusters == 5, np.inf, 0.0),
-            "returned inf for the cluster .*0.*2.*; log potentials are finite or -inf",
-        ),
-    ],
-)
-def test_a_function_that_returns_what_is_no_log_potential_is_told_so(function, message):
-    post = PartitionPosterior(ClusterFunction(3, function))
-    for verb in (post.map, lambda: post.log_partition):
-        with pytest.raises(ValueError, match=f"the cluster function {message}"):
-            verb()
-
-
-def test_a_function_sees_at_most_63_leaves():
-    with pytest.raises(ValueError, match="64-bit masks: at most 63 leaves, not 64; write a ClusterModel"):
-        ClusterFunction(64, pairs_only)
-    model = ClusterFunction(63, lambda clusters: np.where(clusters > 2**62, -1.0, 2.0))
-    assert model.log_potential(Partition([0] * 62 + [1])) == 4.0
-    assert model.log_potential(Partition([0] * 61 + [1, 1])) == 1.0
-    with pytest.raises(TypeError, match="expected a function of an array of masks, not 3"):
-        ClusterFunction(3, 3)
-
-
-# Counts.
-
-
-def test_stirling_numbers_count_partitions_by_their_number_of_clusters():
-    for n in range(9):
-        sizes = [len(clusters) for clusters in partitions_of(n)]
-        assert stirling_numbers(n) == [sizes.count(k) for k in range(n + 1)]
-        assert bell_number(n) == len(sizes)
-
-
-def test_stirling_numbers_follow_their_closed_form():
-    for n, k in itertools.product(range(31), repeat=2):
-        if k <= n:
-            alternating = sum((-1) ** (k - j) * math.comb(k, j) * j**n for j in range(k + 1))
-            assert stirling_numbers(n)[k] * math.factorial(k) == alternating
-
-
-def test_bell_numbers_are_those_in_the_books():
-    """Aitken's array, and the number for thirty leaves as it is printed."""
-    row = [1]
-    for n in range(1, 31):
-        assert bell_number(n) == row[-1]
-        row = list(itertools.accumulate(row, initial=row[-1]))
-    assert bell_number(30) == 846_749_014_511_809_332_450_147
-
-
-@pytest.mark.parametrize("n", range(24, 31))
-def test_numbers_beyond_64_bits_are_put_together_from_remainders(n):
-    bound = bell_number(n)
-    for number in (bound, bound - 1, bound // 3, 2**63, 12, 0):
-        asked = []
-
-        def count_modulo(modulus, number=number, asked=asked):
-            asked.append(modulus)
-            return number % (modulus or 2**64)
-
-        assert exact_count(count_modulo, bound) == number
-        assert asked[0] == 0
-        assert len(asked) == (1 if n <= 25 else 2)
-
-
-def test_bounds_far_beyond_ask_for_more_primes():
-    number = 3**100 + 12345  # 2^158
-    assert exact_count(lambda modulus: number % (modulus or 2**64), 3**101) == number
-    asked = []
-    assert exact_count(lambda modulus: asked.append(modulus) or 7, 2**64 - 1) == 7
-    assert asked == [0]
-    assert exact_count(lambda modulus: asked.append(modulus) or 7, 2**64) == 7
-    assert len(asked) == 3
-
-
-@pytest.mark.parametrize("n", [26, 30])
-def test_models_that_forbid_nothing_are_counted_without_a_pass(n):
-    post = PartitionPosterior(UniformPartitions(n), max_memory=int(1e15))
-    begin = time.monotonic()
-    assert post.count == bell_number(n) > 2**64
-    assert post.condition(n_clusters=9).count == stirling_numbers(n)[9]
-    assert time.monotonic() - begin < 1.0
-
-
-def test_a_count_modulo_a_number_is_the_remainder_of_the_count():
-    table = random_table(13, seed=9, forbidden=0.3)
-    whole, by_number = passes_of(table_model(table)), [passes_of(table_model(table), k) for k in range(1, 14)]
-    assert sum(passes.count() for passes in by_number) == whole.count() == SlowTwin(13, table).count > 2**20
-    for passes, modulus in itertools.product((whole, by_number[3]), (0, 97, 4294967291)):
-        assert passes._count_modulo(modulus) == passes.count() % (modulus or 2**64)
-
-
-@pytest.mark.parametrize("k", [None, 4])
-def test_a_trellis_puts_its_count_together_from_several_passes(k, monkeypatch):
-    """As if thirteen leaves could have more than 2^90 partitions."""
-    monkeypatch.setattr(full, "bell_number", lambda n: 2**90)
-    monkeypatch.setattr(counted, "stirling_numbers", lambda n: [2**90] * (n + 1))
-    asked = []
-    kind = FullPartitionPasses if k is None else CountedPartitionPasses
-    count_modulo = kind._count_modulo
-    monkeypatch.setattr(
-        kind, "_count_modulo", lambda self, modulus: asked.append(modulus) or count_modulo(self, modulus)
-    )
-    passes = passes_of(table_model(np.zeros(1 << 13)), k)
-    assert passes.count() == (bell_number(13) if k is None else stirling_numbers(13)[4])
-    assert len(asked) == 2
-
-
-def test_a_model_that_forbids_nothing_is_counted_by_a_pass_under_conditions():
-    model = UniformPartitions(13)
-    assert passes_of(model, given={"together": [[0, 12]]}).count() == bell_number(12)
-    assert passes_of(model, 5, given={"require": [[3]]}).count() == stirling_numbers(12)[4]
