@@ -21,7 +21,7 @@ if os.environ.get("PYTEST_XDIST_WORKER", "gw0").endswith(tuple("13579")):
             importlib.import_module(name)
 
 # A few of the usual examples, so that `make test` is over in time; `make test-all` tries all of them.
-for name, examples in (("fixed", 10), ("all", 100)):
+for name, examples in (("fixed", 15), ("all", 100)):
     settings.register_profile(
         name,
         deadline=None,

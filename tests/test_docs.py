@@ -38,7 +38,11 @@ def python_blocks(page: Path) -> list[tuple[int, str, str | None]]:
     ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def each(pages: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("page", pages, ids=[str(page.relative_to(ROOT)) for page in pages])
+
+
+@each([page for page in PAGES if python_blocks(page)])
 def test_every_block_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -53,7 +57,7 @@ def test_every_block_runs_and_prints_what_the_page_says(page, tmp_path, monkeypa
             assert printed.getvalue() == expected, f"{page.name}, line {line}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+@each(PAGES)
 def test_every_link_to_a_file_leads_somewhere(page):
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]

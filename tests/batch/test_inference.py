@@ -10,7 +10,7 @@ import golden
 import numpy as np
 import pytest
 from cases import BATCH_KINDS, OfSizes, Tilted, alike, draw_batch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import dasgupta, members, splits_of
 
@@ -63,7 +63,6 @@ def test_every_problem_matches_enumeration(kinds, data):
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
 def test_mixed_sizes_match_the_slow_recursion(sizes, seed):
     matrices = spread(seed, sizes)
     result = batch.infer([Dasgupta(w, beta=2.0) for w in matrices])
@@ -83,7 +82,6 @@ def tilted_log_psi(slope, x, w):
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=30)
 def test_a_users_model_with_its_own_or_a_shared_theta(sizes, seed, shared):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(sizes)])

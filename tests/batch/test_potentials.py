@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import alike, cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette import batch, simulate
@@ -16,7 +16,6 @@ from palmette.sampling.anywhere import any_hierarchy
 
 @pytest.mark.parametrize("kind", ["d", pytest.param("c", marks=pytest.mark.slow)])
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=20)
 def test_they_are_those_of_each_hierarchy_alone(kind, data, seed):
     models = [case.model for case in data.draw(st.lists(cases(6, kind), min_size=1, max_size=5))]
     rng = np.random.default_rng(seed)

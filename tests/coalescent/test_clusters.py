@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from coalescent_cases import FairCoins
 from coalescent_oracle import random_history
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
@@ -46,7 +46,6 @@ def slow_ratios(x: np.ndarray, h: Hierarchy, *settings: Any) -> list[float]:
 
 
 @given(st.integers(2, 7), st.sampled_from(RATES), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
-@settings(max_examples=40)
 def test_brownian_ratios_are_those_of_dense_normal_densities(
     n: int, rate: Any, share: float, noisy: bool, seed: int
 ) -> None:
@@ -94,7 +93,6 @@ def test_ratios_add_up_to_the_likelihood_over_that_of_the_leaves() -> None:
 
 
 @given(st.integers(2, 8), st.sampled_from([0.0, 0.3]), st.integers(0, 999))
-@settings(max_examples=25)
 def test_ratios_of_sites_are_those_of_restricted_hierarchies(n: int, share: float, seed: int) -> None:
     process = IndependentSites([0.5, 2.0, 1.0], [[0.2, 0.8], [0.3, 0.3, 0.4], [0.5, 0.5]])
     draw = coalescent(n, process, rng=seed)
@@ -112,7 +110,6 @@ def slow_clusters(h: Hierarchy, ratios: np.ndarray, threshold: float, node: int)
 
 
 @given(st.integers(1, 9), st.booleans(), st.integers(0, 999))
-@settings(max_examples=25)
 def test_the_first_clusters_above_the_threshold_are_taken(n: int, brownian: bool, seed: int) -> None:
     process: Any = Brownian([1.0, 1.0]) if brownian else IndependentSites(0.3, [[0.5, 0.5]] * 6)
     draw = coalescent(n, process, rng=seed)

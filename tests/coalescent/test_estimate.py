@@ -220,7 +220,6 @@ def test_fits_of_sites_keep_the_mean_rate():
             np.testing.assert_allclose(q.sum(), 1.0)
 
 
-@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 9), pooled=st.booleans())
 def test_every_round_raises_the_likelihood(seed, n, pooled):
     history, x = random_states(seed, n)

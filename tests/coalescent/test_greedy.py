@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from coalescent_oracle import SlowBrownian, SlowSites, random_history, slow_greedy
 from golden import read
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.coalescent import Brownian, FoundHistory, Gaussian, IndependentSites, Process, greedy, log_joint
@@ -52,7 +52,6 @@ def agrees(x: np.ndarray, process: Process, slow: Any, rule: Any, ties: Any) -> 
 
 
 @given(st.integers(2, 7), st.sampled_from(RULES), TIES, st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
-@settings(max_examples=45)
 def test_brownian_histories_are_those_of_the_slow_search(
     n: int, rule: Any, ties: Any, share: float, noisy: bool, seed: int
 ) -> None:
@@ -62,7 +61,6 @@ def test_brownian_histories_are_those_of_the_slow_search(
 
 
 @given(st.integers(2, 7), st.sampled_from(RULES), TIES, st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 999))
-@settings(max_examples=45)
 def test_histories_of_sites_are_those_of_the_slow_search(
     n: int, rule: Any, ties: Any, share: float, common: bool, seed: int
 ) -> None:

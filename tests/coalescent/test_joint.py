@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from coalescent_oracle import dense_log_likelihood, history_from, random_history, sites_log_likelihood
 from golden import read
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette import Hierarchy
@@ -61,7 +61,6 @@ def test_golden_histories_of_sites(case: dict[str, Any]) -> None:
     leaf_variance=st.sampled_from([0.0, 0.3]),
     seed=st.integers(0, 9999),
 )
-@settings(max_examples=60)
 def test_messages_give_the_density_of_one_multivariate_normal(
     n: int, rate: str, share: float, root: Any, leaf_variance: float, seed: int
 ) -> None:
@@ -96,7 +95,6 @@ def test_all_forms_of_brownian_motion_agree_on_complete_data(rate: str, root: An
 
 
 @given(st.integers(1, 4), st.sampled_from([0.0, 0.4]), st.booleans(), st.integers(0, 999))
-@settings(max_examples=40)
 def test_messages_give_the_sum_over_all_inner_states(n: int, share: float, common: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     equilibrium = [[0.3, 0.7], [0.2, 0.5, 0.3], [1.0], [0.6, 0.0, 0.4]]

@@ -17,7 +17,7 @@ from coalescent_oracle import (
     slow_greedy,
     slow_hazard,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import palmette as pal
@@ -39,7 +39,6 @@ def dated(born: Any, seed: int, process: Any = None, n_columns: int | None = Non
 
 
 @given(AGES, st.integers(0, 999))
-@settings(max_examples=60)
 def test_the_prior_counts_the_lineages_that_are_there(born: list[float], seed: int) -> None:
     h, n = dated(born, seed).hierarchy, len(born)
     assert h.heights[:n].tolist() == born
@@ -49,7 +48,6 @@ def test_the_prior_counts_the_lineages_that_are_there(born: list[float], seed: i
 
 
 @given(AGES, st.sampled_from([0.0, 0.3]), st.integers(0, 999))
-@settings(max_examples=30)
 def test_branches_begin_at_the_ages_of_leaves(born: list[float], share: float, seed: int) -> None:
     rate, draw = np.array([0.5, 1.0, 2.0]), dated(born, seed, Brownian(), 3)
     x = draw.x.copy()
@@ -168,7 +166,6 @@ def test_leaves_that_are_equally_old_are_no_other_case(age: float) -> None:
 
 
 @given(AGES.filter(lambda ages: len(ages) > 1), st.booleans(), st.sampled_from([0.0, 0.3]), st.integers(0, 999))
-@settings(max_examples=40)
 def test_greedy_histories_are_those_of_the_slow_search(
     born: list[float], is_brownian: bool, share: float, seed: int
 ) -> None:

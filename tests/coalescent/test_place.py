@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from coalescent_cases import EQUILIBRIA, FULL, NAN, random_case, random_states
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -100,7 +100,6 @@ def check_place(x, history, process, row):
     np.testing.assert_allclose(found.ages[0][certain], means[certain], rtol=1e-4)
 
 
-@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 30))
 def test_a_row_without_entries_goes_where_the_prior_sends_it(seed, n):
     history, x, _ = random_case(seed, n)
@@ -112,7 +111,6 @@ def test_a_row_without_entries_goes_where_the_prior_sends_it(seed, n):
     np.testing.assert_allclose(found.probabilities[0, -1], math.exp(-hazard[-1]), rtol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8), scale=st.sampled_from([1e-6, 1.0, 1e3]))
 def test_placement_never_fails(seed, n, scale):
     history, x, rng = random_case(seed, n, 2)

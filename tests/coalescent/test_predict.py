@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from coalescent_cases import EQUILIBRIA, FULL, NAN, random_case, random_states
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
@@ -80,7 +80,6 @@ def test_entries_have_the_ratio_of_likelihoods(process):
     check_ratio(x, history, process, values)
 
 
-@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 7), rate=st.sampled_from([0.5, (0.3, 1.0, 4.0)]))
 def test_states_have_the_ratio_of_likelihoods(seed, n, rate):
     history, x, rng = random_states(seed, n, missing=0.5)

@@ -13,7 +13,7 @@ import pytest
 from coalescent_cases import FairCoins
 from coalescent_oracle import random_history, slow_best_length
 from golden import read
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import kstest
@@ -120,7 +120,6 @@ def test_golden_best_durations(golden: dict[str, Any]) -> None:
 
 
 @given(st.integers(0, 100_000))
-@settings(max_examples=40)
 def test_best_lengths_beat_a_dense_grid(seed: int) -> None:
     (kind, theta, meeting), s0, rate = random_case(seed)
 
@@ -146,7 +145,6 @@ def test_golden_integrals(golden: dict[str, Any]) -> None:
 
 
 @given(st.integers(0, 100_000))
-@settings(max_examples=40)
 def test_integrals_match_quadrature(seed: int) -> None:
     case, s0, rate = random_case(seed)
     kind, theta, meeting = case
@@ -214,7 +212,6 @@ def test_proposals_state_their_own_density(seed: int) -> None:
 
 
 @given(st.integers(0, 100_000), st.floats(0.01, 10.0))
-@settings(max_examples=40)
 def test_slopes_are_the_derivatives_of_log_z(seed: int, s: float) -> None:
     (kind, theta, meeting), *_ = random_case(seed)
     if kind.kind is Brownian:

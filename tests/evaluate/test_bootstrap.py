@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
 from scipy.stats import norm
@@ -17,7 +17,6 @@ def average(x):
     return Hierarchy.from_linkage(linkage(x, "average"))
 
 
-@settings(max_examples=40)
 @given(v=st.floats(-1.5, 1.5), c=st.floats(-0.8, 0.8))
 def test_au_is_that_of_the_law_of_scales(v, c):
     r = np.linspace(0.5, 1.4, 10)
@@ -44,7 +43,6 @@ def test_one_scale_says_nothing_of_the_curvature():
     assert error == pytest.approx(np.sqrt(0.4 * 0.6 / 200))
 
 
-@settings(max_examples=60)
 @given(counts=st.lists(st.integers(0, 20), min_size=10, max_size=10), d=st.integers(2, 5))
 def test_few_columns_and_few_draws_give_a_share_and_an_error(counts, d):
     scales = np.array([max(1, round(r * d)) for r in np.linspace(0.5, 1.4, 10)]) / d

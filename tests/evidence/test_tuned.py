@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_hierarchies import hierarchies
 from scipy.optimize import minimize
@@ -21,7 +21,6 @@ RNG = np.random.default_rng(4)
 GROUPS = np.concatenate([RNG.normal(c, 0.6, (4, 3)) for c in ([0, 0, 0], [5, 0, 1], [2, 6, 0])])
 
 
-@settings(max_examples=30)
 @given(h=hierarchies(max_leaves=12, binary=True), seed=st.integers(0, 2**16))
 def test_increments_are_wards(h, seed):
     x = np.random.default_rng(seed).normal(size=(h.n_leaves, 2))

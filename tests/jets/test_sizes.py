@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -51,7 +51,6 @@ def three(t, rate, root_rate, cut=1.0):
 
 
 @given(st.floats(0.1, 60.0), st.floats(0.05, 8.0), st.floats(0.01, 100.0))
-@settings(max_examples=25)
 def test_two_particles_are_one_integral(t, rate, cut):
     found = size_probabilities(np.array([t * cut]), 2, rate=rate, t_cut=cut)[0]
     assert found[0] == (t * cut <= cut)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from cases import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import members
 
@@ -95,7 +95,6 @@ def test_no_hierarchy_over_any_cluster_exceeds_the_bound(kind):
 
 
 @given(cases(max_leaves=5, kinds="udcsgl"))
-@settings(max_examples=60)
 def test_no_hierarchy_of_awkward_models_exceeds_the_bound(case):
     assert violations(case.model) == []
     if case.model.n_leaves >= 3:
@@ -347,7 +346,6 @@ def test_no_clusters_have_no_bounds():
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20)
 def test_where_nothing_is_gained_no_split_has_a_positive_log_potential(seed):
     for kind, make in MODELS.items():
         model = make(np.random.default_rng(seed), 4)

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 from partition_cases import Charged, affinities
@@ -153,7 +153,6 @@ def listed(clusters):
     return offsets, np.array([leaf for cluster in clusters for leaf in cluster], dtype=np.int64)
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(0, 2**16), st.sampled_from([0.0, 100.0]), st.data())
 def test_listed_clusters_have_the_log_potentials_of_the_formula(n, seed, limit, data):
     model = charged(n, seed, limit)
@@ -177,7 +176,6 @@ def test_members_may_be_any_integers():
     np.testing.assert_array_equal(same, expected)
 
 
-@settings(max_examples=80)
 @given(hierarchies(max_leaves=12), st.integers(0, 2**16), st.sampled_from([0.0, 100.0]))
 def test_nodes_of_any_hierarchy_have_the_log_potentials_of_their_clusters(h, seed, limit):
     model = charged(h.n_leaves, seed, limit)
@@ -185,7 +183,6 @@ def test_nodes_of_any_hierarchy_have_the_log_potentials_of_their_clusters(h, see
     np.testing.assert_allclose(node_log_potentials(model, h), expected, rtol=1e-11, atol=1e-11)
 
 
-@settings(max_examples=60)
 @given(hierarchies(max_leaves=12))
 def test_pair_sums_of_a_multifurcation_count_every_pair_once(h):
     w = np.round(8 * affinities(h.n_leaves, seed=h.n_nodes))  # whole numbers: sums are exact

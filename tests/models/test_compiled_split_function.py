@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 from random_hierarchies import random_merges
@@ -87,7 +87,6 @@ def dasgupta(n, w, beta=1.0, bonus=0.0):
     return CompiledSplitFunction(n, cost, args=[beta, w, bonus], members=True)
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 6), st.integers(0, 2**16), st.sampled_from([0.0, 0.3, 0.9]))
 def test_every_answer_is_that_of_the_table(n, seed, forbidden):
     one, two = map(HierarchyPosterior, both(n, np.quantile(weights(n, seed), 1.0 - forbidden), seed))
@@ -239,7 +238,6 @@ def test_it_can_have_a_temperature():
 SHAPES = st.sampled_from([(), ((),), ((3,),), ((), (2, 3)), ((0, 4), (0,), (), ())])
 
 
-@settings(max_examples=20)
 @given(SHAPES, st.integers(0, 2**16))
 def test_arguments_come_back_from_one_vector(shapes, seed):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, contrasts
 from random_hierarchies import hierarchies
@@ -23,7 +23,6 @@ def points(n, seed, d=3):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-@settings(max_examples=60)
 @given(
     h=hierarchies(max_leaves=12, binary=True),
     seed=st.integers(0, 2**16),

@@ -7,7 +7,7 @@ import golden
 import numpy as np
 import pytest
 from ginkgo_formulas import FORMULAS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette import HierarchyPosterior, simulate
@@ -91,7 +91,6 @@ def jets(draw, max_leaves=5):
 
 
 @given(jets())
-@settings(deadline=None)
 def test_mass_squared_is_exact_to_rounding(momenta):
     everyone = range(len(momenta))
     for size in range(1, len(momenta) + 1):

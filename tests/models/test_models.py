@@ -7,7 +7,7 @@ import itertools
 import golden
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import correlation, dasgupta, sum_of_squares
 from random_hierarchies import hierarchies, random_merges
@@ -43,28 +43,24 @@ def close(expected):
     return pytest.approx(expected, rel=1e-12, abs=1e-9)
 
 
-@settings(max_examples=80)
 @given(h=binary, seed=SEEDS, beta=BETAS)
 def test_dasgupta_is_its_formula(h, seed, beta):
     w = weights(h.n_leaves, seed)
     assert Dasgupta(w, beta).log_potential(h) == close(total(dasgupta(w, beta), h))
 
 
-@settings(max_examples=80)
 @given(h=binary, seed=SEEDS, beta=BETAS)
 def test_correlation_is_its_formula(h, seed, beta):
     w = weights(h.n_leaves, seed, signed=True)
     assert Correlation(w, beta).log_potential(h) == close(total(correlation(w, beta), h))
 
 
-@settings(max_examples=80)
 @given(h=binary, seed=SEEDS, beta=BETAS)
 def test_sum_of_squares_is_its_formula(h, seed, beta):
     x = points(h.n_leaves, seed)
     assert SumOfSquares(x, beta).log_potential(h) == close(total(sum_of_squares(x, beta), h))
 
 
-@settings(max_examples=40)
 @given(h=binary)
 def test_uniform_is_zero_and_a_split_function_is_itself(h):
     assert Uniform(h.n_leaves).log_potential(h) == 0.0
@@ -127,7 +123,6 @@ def test_points_far_from_the_origin_lose_no_accuracy():
 # Identities.
 
 
-@settings(max_examples=60)
 @given(h=binary, seed=SEEDS)
 def test_dasgupta_telescopes(h, seed):
     """Σ |P|·w(L, R) = n·w(X) − Σ [ w(L)·|R| + w(R)·|L| ]."""
@@ -138,7 +133,6 @@ def test_dasgupta_telescopes(h, seed):
     assert -Dasgupta(w).log_potential(h) == close(expected)
 
 
-@settings(max_examples=60)
 @given(h=binary, seed=SEEDS, beta=BETAS)
 def test_correlation_telescopes(h, seed, beta):
     """−β · (all positive weights + Σ over negative pairs of |w_ij| · depth of their lowest common ancestor)."""
@@ -152,7 +146,6 @@ def test_correlation_telescopes(h, seed, beta):
     assert Correlation(w, beta).log_potential(h) == close(-beta * expected)
 
 
-@settings(max_examples=40)
 @given(h=binary, seed=SEEDS)
 def test_sum_of_squares_adds_up_every_cluster_but_the_root(h, seed):
     x = points(h.n_leaves, seed)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import cases
-from hypothesis import given, settings
+from hypothesis import given
 from oracle import across, members
 from scipy.integrate import quad
 
@@ -29,7 +29,6 @@ def symmetric(upper, n):
 GRAPH = symmetric(RNG.random(21) < 0.4, 7)
 
 
-@settings(max_examples=60)
 @given(case=cases(kinds="pw"))
 def test_counts_and_similarities_match_enumeration(case):
     post, oracle = HierarchyPosterior(case.model), case.oracle
@@ -61,7 +60,6 @@ def expected_pairs(case):
     return out
 
 
-@settings(max_examples=60)
 @given(case=cases(kinds="hpw"))
 def test_links_match_enumeration_on_full_and_sparse_trellises(case):
     post, expected = HierarchyPosterior(case.model), expected_pairs(case)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import cases
 from coalescent_oracle import sites_log_likelihood
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, hierarchies_over, members
 
@@ -78,7 +78,6 @@ def test_uniform_is_what_there_was_before():
 
 
 @pytest.mark.parametrize("kinds", ["dkt", pytest.param("hf", marks=pytest.mark.slow)])
-@settings(max_examples=40)
 @given(data=st.data(), beta=st.sampled_from([-1.0, 0.0, 6.0]))
 def test_any_model_with_a_prior_matches_enumeration(kinds, data, beta):
     case = data.draw(cases(kinds=kinds))

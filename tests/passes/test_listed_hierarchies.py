@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette import HierarchyPosterior
@@ -36,7 +36,6 @@ def some_conditions(n, seed):
     return HierarchyConditions(Uniform(n).labels).and_also(require, forbid)
 
 
-@settings(max_examples=40)
 @given(
     cases(max_leaves=7, kinds="f"),
     st.integers(0, 5),

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import clusters_of, hierarchies_over, members
 from random_hierarchies import caterpillar, random_merges
@@ -168,7 +168,6 @@ def test_closed_is_the_product_of_the_frequencies_of_the_clusters(trees):
         assert np.exp(post.log_prob(as_hierarchy(h, n))) == pytest.approx(weights[h] / total, abs=1e-12)
 
 
-@settings(max_examples=30)
 @given(trees=samples)
 def test_closed_holds_whatever_observed_holds(trees):
     observed, closed = from_trees(trees), from_trees(trees, closed=True)
@@ -180,7 +179,6 @@ def test_closed_holds_whatever_observed_holds(trees):
 # Weights.
 
 
-@settings(max_examples=40)
 @given(trees=samples, seed=st.integers(0, 99), closed=st.booleans())
 def test_whole_weights_repeat_trees(trees, seed, closed):
     weights = np.random.default_rng(seed).integers(1, 5, len(trees))
@@ -243,7 +241,6 @@ def test_a_file_of_trees_brings_its_weights():
 # Names, errors, options.
 
 
-@settings(max_examples=25)
 @given(trees=samples, seed=st.integers(0, 99), closed=st.booleans())
 def test_leaves_may_be_numbered_differently_in_every_tree(trees, seed, closed):
     rng = np.random.default_rng(seed)
@@ -301,7 +298,6 @@ def test_more_draws_come_closer_to_what_was_sampled(exact):
 # Two samples.
 
 
-@settings(max_examples=40)
 @given(n=st.integers(2, 5), seed=st.integers(0, 2**16), closed=st.tuples(st.booleans(), st.booleans()))
 def test_the_divergence_of_two_samples_matches_enumeration(n, seed, closed):
     one, two = some_trees(n, 5, seed), some_trees(n, 5, seed + 1)

@@ -8,7 +8,7 @@ import numpy as np
 import oracle as formulas
 import pytest
 from cases import Case, cases
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import Oracle, clusters_of, members, splits_of
 
@@ -77,7 +77,6 @@ def test_all_cluster_probabilities_match_enumeration(case):
     assert found.max() <= 1.0
 
 
-@settings(max_examples=60)
 @given(case=cases(max_leaves=4), data=st.data())
 def test_split_and_subtree_probabilities_match_enumeration(case, data):
     post, oracle = possible(case)
@@ -145,7 +144,6 @@ def test_kl_between_two_temperatures_is_that_of_a_walk(n, betas):
     assert one.condition(forbid=[[0, 1]]).kl(two) > 0.0  # another question: not between temperatures alone
 
 
-@settings(max_examples=40)
 @given(case=cases())
 def test_expected_lca_size_matches_enumeration(case):
     post, oracle = possible(case)
@@ -155,7 +153,6 @@ def test_expected_lca_size_matches_enumeration(case):
     np.testing.assert_array_equal(np.diag(found), 1.0)
 
 
-@settings(max_examples=30)
 @given(case=cases())
 def test_expected_lca_depth_matches_enumeration(case):
     post, oracle = possible(case)
@@ -166,7 +163,6 @@ def test_expected_lca_depth_matches_enumeration(case):
         assert found[i, j] == found[j, i] == pytest.approx(oracle.p @ depths, abs=max(1e-8, 100 * case.tolerance))
 
 
-@settings(max_examples=30)
 @given(case=cases(), data=st.data())
 def test_the_support_of_a_hierarchy_is_the_probability_of_its_clusters(case, data):
     post, oracle = possible(case)
@@ -178,7 +174,6 @@ def test_the_support_of_a_hierarchy_is_the_probability_of_its_clusters(case, dat
         assert support == post.cluster_probability([supported.labels[leaf] for leaf in cluster])
 
 
-@settings(max_examples=30)
 @given(case=cases(), most=st.integers(1, 20))
 def test_the_likeliest_splits_are_the_first_of_all_splits(case, most):
     post, oracle = possible(case)
@@ -199,7 +194,6 @@ def test_k_best_matches_the_sorted_enumeration(case, k):
         assert post.log_prob(hierarchy) == pytest.approx(log_prob, abs=10 * case.tolerance)
 
 
-@settings(max_examples=40)
 @given(case=cases(max_leaves=4), data=st.data())
 def test_rank_and_credible_level_match_enumeration(case, data):
     post, oracle = possible(case)
@@ -213,7 +207,6 @@ def test_rank_and_credible_level_match_enumeration(case, data):
 
 
 @both_ways
-@settings(max_examples=40)
 @given(case=cases(max_leaves=4), data=st.data())
 def test_conditioning_matches_enumeration_of_what_is_left(case, data):
     post, oracle = possible(case)
@@ -236,7 +229,6 @@ def test_conditioning_matches_enumeration_of_what_is_left(case, data):
 
 
 @both_ways
-@settings(max_examples=40)
 @given(case=cases(max_leaves=5))
 def test_centroid_has_the_most_expected_correct_clusters(case):
     post, oracle = possible(case)
@@ -245,7 +237,6 @@ def test_centroid_has_the_most_expected_correct_clusters(case):
     assert found == pytest.approx(max(scores), abs=max(1e-9, 100 * case.tolerance))
 
 
-@settings(max_examples=40)
 @given(case=cases(max_leaves=5), threshold=st.sampled_from([0.5, 0.5, 0.7, 0.95]))
 def test_consensus_holds_exactly_the_clusters_above_the_threshold(case, threshold):
     post, oracle = possible(case)

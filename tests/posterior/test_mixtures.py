@@ -12,7 +12,7 @@ import numpy as np
 import partition_cases
 import pytest
 from cases import cases
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import members
 from scipy.special import logsumexp
@@ -74,7 +74,6 @@ def check_ranking(mixture, oracle, log_prob_of, tolerance):
     assert float(mixture.rank(best[0][0])) == 1.0
 
 
-@settings(max_examples=30)
 @given(found=mixtures())
 def test_clusters_and_pairs_are_weighted_means(found):
     mixture, oracle, tolerance = found
@@ -97,7 +96,6 @@ def test_clusters_and_pairs_are_weighted_means(found):
         assert support == pytest.approx(mu[sum(1 << i for i in cluster)], abs=tolerance)
 
 
-@settings(max_examples=30)
 @given(found=mixtures(max_leaves=4), data=st.data())
 def test_splits_subtrees_and_conditions_are_those_of_the_whole(found, data):
     mixture, oracle, tolerance = found
@@ -122,14 +120,12 @@ def test_splits_subtrees_and_conditions_are_those_of_the_whole(found, data):
     assert given.cluster_probability(members(other)) == pytest.approx(both, abs=1e3 * tolerance)
 
 
-@settings(max_examples=30)
 @given(found=mixtures())
 def test_the_best_are_the_best_of_all(found):
     mixture, oracle, tolerance = found
     check_ranking(mixture, oracle, lambda x: oracle.log_potential(as_splits(x)), tolerance)
 
 
-@settings(max_examples=25)
 @given(found=partition_mixtures())
 def test_partitions_are_mixed_likewise(found):
     mixture, oracle, tolerance = found

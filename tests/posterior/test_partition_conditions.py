@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partition_cases import (
     Restaurant,
@@ -104,16 +104,12 @@ def check(post, oracle, case):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "n_clusters"])
-def test_one_kind_of_condition_leaves_what_enumeration_leaves(kind):
-    @settings(max_examples=30)
-    @given(case=partition_cases(max_leaves=5), data=st.data())
-    def compare(case, data):
-        post, oracle = possible(case)
-        post, left = conditioned(post, oracle, data.draw(conditions(oracle.n, (kind,))))
-        if post is not None:
-            check(post, left, case)
-
-    compare()
+@given(case=partition_cases(max_leaves=5), data=st.data())
+def test_one_kind_of_condition_leaves_what_enumeration_leaves(kind, case, data):
+    post, oracle = possible(case)
+    post, left = conditioned(post, oracle, data.draw(conditions(oracle.n, (kind,))))
+    if post is not None:
+        check(post, left, case)
 
 
 @given(case=partition_cases(max_leaves=5), data=st.data())
@@ -138,7 +134,6 @@ def test_conditions_add_up(case, data):
         check(post, left, case)
 
 
-@settings(max_examples=60)
 @given(case=partition_cases(max_leaves=4), data=st.data())
 def test_splits_joins_ranks_and_log_probabilities_obey_the_conditions(case, data):
     post, oracle = some_posterior(data.draw, case)

@@ -9,7 +9,7 @@ from copy import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partition_cases import Restaurant, affinities, as_clusters, large_tables, table_model
 from partition_oracle import (
@@ -152,7 +152,6 @@ def test_thirteen_leaves_in_a_given_number_of_clusters_match_the_twin(name, k):
         check(post, slow)
 
 
-@settings(max_examples=25)
 @given(data=st.data())
 def test_ten_leaves_in_segments_match_the_twin(data):
     """The path of many leaves, on enough problems to meet its corners."""

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from partition_cases import affinities, as_clusters, as_mask, as_partition, partition_cases, possible
 from partition_oracle import PartitionOracle, correlation, members, subsets
@@ -23,7 +23,6 @@ def roundoff(case, factor=10):
 # Numbers.
 
 
-@settings(max_examples=120)
 @given(case=partition_cases(max_leaves=7))
 def test_log_partition_and_count_match_enumeration(case):
     post = PartitionPosterior(case.model)
@@ -32,7 +31,6 @@ def test_log_partition_and_count_match_enumeration(case):
     assert isinstance(post.count, int)
 
 
-@settings(max_examples=80)
 @given(case=partition_cases())
 def test_entropy_matches_enumeration(case):
     post, oracle = possible(case)
@@ -40,7 +38,6 @@ def test_entropy_matches_enumeration(case):
     assert post.entropy >= 0.0
 
 
-@settings(max_examples=80)
 @given(n=st.integers(1, 5), data=st.data())
 def test_kl_matches_enumeration(n, data):
     case, other_case = data.draw(partition_cases(n=n)), data.draw(partition_cases(n=n))
@@ -65,7 +62,6 @@ def test_map_reaches_the_largest_log_potential(case):
     assert PartitionPosterior(case.model).map() == best
 
 
-@settings(max_examples=80)
 @given(case=partition_cases(max_leaves=5), k=st.integers(1, 60))
 def test_k_best_matches_the_sorted_enumeration(case, k):
     post, oracle = possible(case)
@@ -79,7 +75,6 @@ def test_k_best_matches_the_sorted_enumeration(case, k):
         assert own == pytest.approx(log_prob, abs=10 * case.tolerance)
 
 
-@settings(max_examples=40)
 @given(case=partition_cases())
 def test_the_list_of_all_partitions_is_complete_and_sums_to_one(case):
     post, oracle = possible(case)
@@ -107,7 +102,6 @@ def test_the_log_probability_of_every_partition_matches_enumeration(case):
         assert post.log_prob(partition) <= 0.0
 
 
-@settings(max_examples=60)
 @given(case=partition_cases(max_leaves=5), data=st.data())
 def test_rank_and_credible_level_match_enumeration(case, data):
     post, oracle = possible(case)
@@ -131,7 +125,6 @@ def test_rank_and_credible_level_beyond_the_limit_are_bound_and_estimate():
     assert abs(rough.value - exact.value) < 4 * rough.standard_error
 
 
-@settings(max_examples=80)
 @given(case=partition_cases(max_leaves=5), threshold=st.sampled_from([0.5, 0.5, 0.0, 0.2, 0.7, 0.95]))
 def test_no_partition_has_a_larger_expected_gain_than_the_consensus(case, threshold):
     post, oracle = possible(case)
@@ -142,7 +135,6 @@ def test_no_partition_has_a_larger_expected_gain_than_the_consensus(case, thresh
 # Clusters and groups.
 
 
-@settings(max_examples=100)
 @given(case=partition_cases())
 def test_all_cluster_probabilities_match_enumeration(case):
     post, oracle = possible(case)
@@ -153,7 +145,6 @@ def test_all_cluster_probabilities_match_enumeration(case):
     assert [post.cluster_probability(members(mask)) for mask in range(1, 1 << oracle.n)] == found[1:].tolist()
 
 
-@settings(max_examples=60)
 @given(case=partition_cases(), least=st.sampled_from([0.0, 0.01, 0.21, 0.6]))
 def test_the_table_of_clusters_is_sorted_and_complete(case, least):
     post, oracle = possible(case)
@@ -169,7 +160,6 @@ def test_the_table_of_clusters_is_sorted_and_complete(case, least):
     assert {mask: p for mask, p in found.items() if p > 0} == pytest.approx(wanted, abs=roundoff(case))
 
 
-@settings(max_examples=100)
 @given(case=partition_cases())
 def test_the_probability_that_a_group_stays_together_matches_enumeration(case):
     post, oracle = possible(case)
@@ -194,7 +184,6 @@ def test_coclustering_matches_enumeration(case):
     assert found.max() <= 1.0
 
 
-@settings(max_examples=80)
 @given(case=partition_cases(), data=st.data())
 def test_split_probabilities_match_enumeration(case, data):
     post, oracle = possible(case)
@@ -211,7 +200,6 @@ def test_split_probabilities_match_enumeration(case, data):
         assert found.get(frozenset({left, cluster ^ left}), 0.0) == pytest.approx(expected, abs=roundoff(case))
 
 
-@settings(max_examples=80)
 @given(case=partition_cases(), data=st.data())
 def test_join_probabilities_match_enumeration(case, data):
     post, oracle = possible(case)
@@ -228,7 +216,6 @@ def test_join_probabilities_match_enumeration(case, data):
         assert found.get(others, 0.0) == pytest.approx(expected, abs=roundoff(case))
 
 
-@settings(max_examples=80)
 @given(case=partition_cases())
 def test_the_distribution_of_the_number_of_clusters_matches_enumeration(case):
     post, oracle = possible(case)

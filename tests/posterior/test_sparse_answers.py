@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import clusters_of, members
 from sparse_cases import all_probabilities, as_hierarchy, as_splits, mask_of, problems, subtrees
@@ -56,7 +56,6 @@ def test_the_best_hierarchies_match_enumeration(problem):
         assert post.log_prob(h) == pytest.approx(value, abs=problem.tolerance)
 
 
-@settings(max_examples=40)
 @given(problem=problems(max_leaves=5))
 def test_splits_and_subtrees_match_enumeration(problem):
     post, oracle = problem.post, problem.oracle
@@ -77,7 +76,6 @@ def test_splits_and_subtrees_match_enumeration(problem):
         assert post.subtree_probability(subtree) == pytest.approx(expected, abs=problem.tolerance)
 
 
-@settings(max_examples=40)
 @given(problem=problems(max_leaves=5), data=st.data())
 def test_rank_and_credible_level_match_enumeration(problem, data):
     post, oracle = problem.post, problem.oracle
@@ -88,7 +86,6 @@ def test_rank_and_credible_level_match_enumeration(problem, data):
     assert post.credible_level(hierarchy).value == pytest.approx(oracle.p[better].sum(), abs=1e-8)
 
 
-@settings(max_examples=40)
 @given(problem=problems(max_leaves=5), threshold=st.sampled_from([0.5, 0.7]))
 def test_consensus_and_centroid_match_enumeration(problem, threshold):
     post, oracle = problem.post, problem.oracle
@@ -108,7 +105,6 @@ def test_consensus_and_centroid_match_enumeration(problem, threshold):
     assert score == pytest.approx(max(scores), abs=10 * problem.tolerance)
 
 
-@settings(max_examples=30)
 @given(problem=problems(max_leaves=5))
 def test_expected_lca_size_matches_enumeration(problem):
     found = problem.post.expected_lca_size()
@@ -133,7 +129,6 @@ def test_divergences_match_enumeration(n, data):
             assert post.kl(other) == pytest.approx(p.kl(q), rel=1e-9, abs=tolerance)
 
 
-@settings(max_examples=50)
 @given(problem=problems())
 def test_what_a_trellis_holds_is_a_part_of_everything(problem):
     post = problem.post
@@ -153,7 +148,6 @@ def test_the_probabilities_of_all_hierarchies_match_enumeration(problem):
     np.testing.assert_allclose(found, oracle.log_potentials - oracle.log_z, atol=problem.tolerance)
 
 
-@settings(max_examples=20)
 @given(problem=problems(kinds="ds", max_leaves=6), seed=st.integers(0, 99), closed=st.booleans())
 def test_model_and_trellis_may_number_the_leaves_differently(problem, seed, closed):
     n = problem.oracle.n
@@ -174,7 +168,6 @@ def test_model_and_trellis_may_number_the_leaves_differently(problem, seed, clos
         assert other.log_prob(h) == same.log_prob(h)
 
 
-@settings(max_examples=20)
 @given(problem=problems())
 def test_duplicates_of_hierarchies_change_nothing(problem):
     again = SparseTrellis.from_hierarchies(problem.sample * 3, closed=problem.post.trellis.is_closed)

@@ -98,7 +98,6 @@ def test_all_clusters_give_the_splits_and_subtrees_of_the_full_trellis(kind, dat
         assert sparse.subtree_probability(subtree) == pytest.approx(expected, abs=10 * case.tolerance)
 
 
-@settings(max_examples=25)
 @given(case=cases(max_leaves=5), threshold=st.sampled_from([0.3, 0.5, 0.8]))
 def test_all_clusters_give_the_consensus_of_the_full_trellis(case, threshold):
     full, sparse = both(case)
@@ -111,7 +110,6 @@ def test_all_clusters_give_the_consensus_of_the_full_trellis(case, threshold):
     np.testing.assert_allclose(np.sort(two.support), np.sort(one.support), atol=100 * case.tolerance)
 
 
-@settings(max_examples=25)
 @given(n=st.integers(1, 5), data=st.data())
 def test_divergences_on_all_clusters_are_those_of_the_full_trellis(n, data):
     case, other_case = data.draw(cases(n=n)), data.draw(cases(n=n))
@@ -122,7 +120,6 @@ def test_divergences_on_all_clusters_are_those_of_the_full_trellis(n, data):
         assert one.kl(two) == pytest.approx(expected, rel=1e-9, abs=tolerance)
 
 
-@settings(max_examples=25)
 @given(case=st.integers(1, 5).flatmap(lambda n: cases(n=n)), data=st.data())
 def test_conditions_on_all_clusters_are_those_of_the_full_trellis(case, data):
     full, sparse = both(case)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from cases import cases
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import palmette as pal
 from palmette.defaults import DEFAULTS
@@ -27,7 +27,6 @@ def dear(monkeypatch):
     monkeypatch.setattr(hierarchy_verbs, "DEFAULTS", dataclasses.replace(DEFAULTS, support_splits=0))
 
 
-@settings(max_examples=40)
 @given(case=cases(max_leaves=5))
 def test_support_is_that_of_enumeration(case):
     assume(case.oracle.log_z > -np.inf)

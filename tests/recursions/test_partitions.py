@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partition_oracle import members, subsets
 
@@ -72,7 +72,6 @@ def test_the_highest_leaf_of_every_single_and_every_full_set():
 # Listed sets, in log space.
 
 
-@settings(max_examples=40)
 @given(tables, mask_lists)
 def test_sums_and_maxima_of_listed_sets_are_those_of_their_terms(both, masks):
     E, V = both

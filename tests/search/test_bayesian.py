@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import palmette as pal
@@ -164,7 +164,6 @@ def test_the_evidence_is_a_sum_over_partitions_and_every_merge_is_the_best(case:
 
 
 @given(cases((NormalGamma, BetaBernoulli)))
-@settings(max_examples=25)
 def test_the_bound_is_the_evidence_on_the_trellis_of_the_hierarchy(case: Any) -> None:
     points, likelihood, concentration = case
     found = bayesian(points, likelihood, concentration)
@@ -224,7 +223,6 @@ def slow_bayesian(n: int, likelihood: Scrambled) -> tuple[Any, list[float], floa
 
 
 @given(st.integers(1, 9), st.integers(1, 2**20), st.booleans())
-@settings(max_examples=100)
 def test_the_first_of_equal_pairs_is_merged_and_what_is_impossible_last(n: int, multiplier: int, forbid: bool) -> None:
     likelihood = Scrambled(multiplier, forbid)
     found = bayesian(np.zeros((n, 1)), likelihood)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cases import Tilted
 from ginkgo_formulas import log_psi_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import dasgupta, pair_sum
 
@@ -191,7 +191,6 @@ def test_the_beam_is_that_of_plain_python(kind):
     st.integers(0, 2**32 - 1),
     st.sampled_from([kind for kind in TELLING if kind != "user's"]),
 )
-@settings(max_examples=60)
 def test_the_beam_of_any_width_is_that_of_plain_python(n, width, seed, kind):
     model, gain, outlook = CASES[kind](np.random.default_rng(seed), n)
     assert beam(model, width).hierarchy == slow_beam(n, width, gain, outlook)

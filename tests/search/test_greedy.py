@@ -8,7 +8,7 @@ import golden
 import numpy as np
 import pytest
 from cases import Tilted
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import pair_sum
 from scipy.cluster.hierarchy import linkage
@@ -139,7 +139,6 @@ def test_jets_match_the_golden_numbers(jet):
 
 
 @given(sizes, seeds, st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=50)
 def test_a_split_function_is_merged_by_its_values(n, seed, forbidden):
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 5, (1 << n, 1 << n)).astype(float)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from cases import Tilted, cases
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import hierarchies_over, members
 from random_hierarchies import caterpillar, random_merges
@@ -83,7 +83,6 @@ def test_a_tiny_share_grows_to_the_full_trellis(make, n):
     assert best_value(post) == pytest.approx(best_value(full), abs=1e-10)
 
 
-@settings(max_examples=25)
 @given(case=cases(max_leaves=5, kinds="dcsgt"), seed=st.integers(0, 99))
 def test_a_small_share_finds_the_best_hierarchy_and_nearly_all_of_the_sum(case, seed):
     assume(case.oracle.log_z > -np.inf and case.scale < 100.0)
@@ -267,7 +266,6 @@ def test_a_start_that_is_impossible_grows_to_what_is_possible(forbidden):
     assert HierarchyPosterior(model, trellis=grown).log_partition == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=40)
 @given(case=cases(max_leaves=6, kinds="gft"), seed=st.integers(0, 99), count=st.integers(1, 3))
 def test_models_that_forbid_splits_grow_without_getting_worse(case, seed, count):
     n = case.model.n_leaves

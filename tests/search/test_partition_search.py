@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partition_cases import Charged, affinities, as_clusters, nothing_possible, table_model
 from partition_oracle import PartitionOracle, correlation, mask_of, pair_sum
@@ -222,7 +222,6 @@ def test_the_best_cut_is_found_by_label(h, random):
     assert found.log_potential == value
 
 
-@settings(max_examples=30)
 @given(hierarchies(max_leaves=8, heights=True), seeds)
 def test_no_cut_beats_the_best_partition_into_clusters_of_the_hierarchy(h, seed):
     model = CorrelationClusters(whole_affinities(h.n_leaves, seed))

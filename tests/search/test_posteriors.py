@@ -191,7 +191,7 @@ def test_one_leaf_and_two_are_ordinary(n, exact_leaves):
         given = linkages(-distances(POINTS[:n]), model.labels)
         found = sparse(model, exact_leaves=exact_leaves, hierarchies=given)
         assert found.is_exact == (exact_leaves > 0)
-        assert found.count == n if isinstance(model, DirichletProcess) else 1
+        assert found.count == (n if isinstance(model, DirichletProcess) else 1)
 
 
 @pytest.mark.parametrize("exact_leaves", [0, 20])

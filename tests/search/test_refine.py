@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from cases import Tilted, cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import members
 from random_hierarchies import caterpillar
@@ -177,7 +177,6 @@ def test_after_many_moves_the_state_is_what_is_built_from_scratch(make):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
 @given(case=cases(max_leaves=5), start=st.integers(0, 99), rounds=st.integers(0, 5))
 def test_it_is_never_worse_and_says_what_the_model_says(case, start, rounds):
     model = case.model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
@@ -58,7 +58,6 @@ def test_the_unit_does_not_matter(kind, scale):
     np.testing.assert_allclose(of_points(SEVERAL * scale, kind), of_points(SEVERAL, kind), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 4), st.integers(0, 1000), st.sampled_from(["rbf", "linear"]))
 def test_similarities_lie_between_0_and_1(n, d, seed, kind):
     x = np.random.default_rng(seed).integers(-2, 3, size=(n, d)).astype(float)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.similarity import KINDS, completed, distances, of_distances, of_points, overlaps
@@ -37,7 +37,6 @@ def slow(x, kind):
     return found
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.integers(1, 7),
     st.integers(1, 8),

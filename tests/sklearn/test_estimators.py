@@ -50,7 +50,7 @@ def test_scikit_learn_finds_nothing_to_complain_about(estimator):
     check_estimator(estimator, on_skip=None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)  # a quarter of a minute each
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -8,7 +8,7 @@ import numpy as np
 import partition_oracle
 import pytest
 from cases import WEIGHTS, symmetric
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, correlation, dasgupta, sum_of_squares
 from partition_oracle import PartitionOracle
@@ -66,7 +66,6 @@ def test_the_least_perplexity_that_ties_leave_is_found_whatever_rounding_says():
 
 
 @given(problems(5), st.floats(0.0, 0.9))
-@settings(max_examples=40)
 def test_what_ties_forbid_is_refused_and_they_are_counted(problem, share):
     model, count_at = problem
     best, count = best_and_count(count_at(1.0))
@@ -214,7 +213,6 @@ def test_a_bad_guess_costs_a_few_more(wrong):
 
 
 @given(problems(4), st.sampled_from([0.0, 0.5, 7.0]))
-@settings(max_examples=30)
 def test_with_beta_changes_beta_and_nothing_else(problem, beta):
     model, count_at = problem
     other = model.with_beta(beta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import members
 
@@ -31,7 +31,6 @@ def test_masks_and_words_are_the_same(given_masks):
         assert tuple(room[:count]) == members(mask)
 
 
-@settings(max_examples=25)
 @given(
     width=st.integers(1, 4), seed=st.integers(0, 999), rounds=st.integers(1, 5), spread=st.sampled_from([3, 50, 2**62])
 )

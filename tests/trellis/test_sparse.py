@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import clusters_of, hierarchies_over, members, splits_of
 from random_hierarchies import caterpillar
@@ -109,7 +109,6 @@ def test_closing_keeps_the_clusters_and_every_split(sample):
     assert closed.closed() is closed
 
 
-@settings(max_examples=75)
 @given(family=families)
 def test_a_trellis_of_clusters_keeps_those_that_some_hierarchy_has(family):
     n, masks, seed = family
@@ -407,7 +406,6 @@ def test_wrong_clusters_are_named():
         SparseTrellis.from_clusters([["a", "b"]], list("abcd"))
 
 
-@settings(max_examples=50)
 @given(sample=samples, seed=st.integers(0, 99))
 def test_observed_splits_carry_the_weight_of_the_hierarchies_that_have_them(sample, seed):
     weights = np.random.default_rng(seed).integers(0, 5, len(sample)) + np.eye(1, len(sample))[0]

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import cophenet, linkage
 
@@ -43,7 +43,6 @@ def graphs(draw):
     return n, edges, weights
 
 
-@settings(max_examples=75)
 @given(graphs())
 def test_joins_are_those_of_the_plain_loop(drawn):
     n, edges, weights = drawn
@@ -56,7 +55,6 @@ def test_joins_are_those_of_the_plain_loop(drawn):
     assert len(children) == n - graph.n_components
 
 
-@settings(max_examples=25)
 @given(st.integers(2, 40), st.integers(0, 10**6))
 def test_on_complete_graphs_it_is_the_ordinary_average_linkage(n, seed):
     weights = np.random.default_rng(seed).random(n * (n - 1) // 2)
@@ -67,7 +65,6 @@ def test_on_complete_graphs_it_is_the_ordinary_average_linkage(n, seed):
     np.testing.assert_allclose(joined.values, cophenet(expected), rtol=1e-12)
 
 
-@settings(max_examples=25)
 @given(st.integers(2, 60), st.integers(1, 4), st.integers(0, 10**6))
 def test_heights_never_fall_and_the_last_is_the_highest_value(n, k, seed):
     graph = Graph.from_points(np.random.default_rng(seed).normal(size=(n, 2)), k)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from ultrametric_oracle import prim
@@ -26,7 +26,6 @@ def plain_neighbours(points, k):
     return pairs
 
 
-@settings(max_examples=60)
 @given(grid_points, st.integers(1, 8))
 def test_distances_make_the_graph_of_the_points(points, k):
     between = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
@@ -35,7 +34,6 @@ def test_distances_make_the_graph_of_the_points(points, k):
     np.testing.assert_allclose(of_distances.weights, of_points.weights)
 
 
-@settings(max_examples=60)
 @given(grid_points, st.integers(1, 8))
 def test_points_are_joined_to_their_neighbours_and_along_the_spanning_tree(points, k):
     directed = plain_neighbours(points, k)
@@ -145,7 +143,6 @@ def plain_grid(image, diagonal):
     return edges, weights
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 3), st.booleans(), st.integers(0, 99))
 def test_pixels_are_joined_to_their_neighbours(height, width, channels, diagonal, seed):
     shape = (height, width) if channels == 0 else (height, width, channels)

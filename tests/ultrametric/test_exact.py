@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.errors import TrellisTooLarge
@@ -89,7 +89,6 @@ def complete(n: int, seed: int) -> Graph:
 
 
 @given(graphs())
-@settings(max_examples=15)
 def test_loss_and_bound_enclose_that_of_all_hierarchies(graph):
     found, truth = closest_exact(graph), least_loss(graph)
     assert found.lower_bound <= truth * (1 + 1e-12) + 1e-12
@@ -98,7 +97,6 @@ def test_loss_and_bound_enclose_that_of_all_hierarchies(graph):
 
 
 @given(graphs(forest=True))
-@settings(max_examples=20)
 def test_components_are_fitted_on_their_own(graph):
     found = closest_exact(graph)
     assert found.lower_bound - 1e-12 <= least_loss(graph) <= found.loss + 1e-12
@@ -107,7 +105,6 @@ def test_components_are_fitted_on_their_own(graph):
 
 
 @given(graphs(most=6))
-@settings(max_examples=30)
 def test_the_result_is_an_ultrametric_with_the_loss_it_states(graph):
     found = closest_exact(graph)
     assert (found.subdominant.weights == found.ultrametric).all()  # its own subdominant ultrametric
@@ -119,7 +116,6 @@ def test_the_result_is_an_ultrametric_with_the_loss_it_states(graph):
 
 
 @given(graphs(), st.integers(2, 9))
-@settings(max_examples=20)
 def test_the_recursion_on_levels_matches_its_formula(graph, n_levels):
     top = max(graph.weights.max(), 1.0)
     scaled = graph.with_weights(graph.weights / top)
@@ -128,7 +124,6 @@ def test_the_recursion_on_levels_matches_its_formula(graph, n_levels):
 
 
 @given(st.integers(2, 5), st.integers(0, 2**32 - 1))
-@settings(max_examples=40)
 def test_polishing_is_the_best_for_its_tree(n, seed):
     rng = np.random.default_rng(seed)
     graph = complete(n, seed)

@@ -6,7 +6,7 @@ import golden
 import numpy as np
 import pytest
 import ultrametric_oracle as oracle
-from hypothesis import given, settings
+from hypothesis import given
 
 from palmette.ultrametric import (
     Closest,
@@ -59,7 +59,6 @@ def test_closest_on_iris_is_no_worse_than_average_linkage():
 
 
 @given(oracle.graphs(max_vertices=6))
-@settings(max_examples=15)
 def test_never_below_the_exact_optimum_and_seldom_far_above(case):
     graph, _ = case
     exact = closest_exact(graph)
@@ -69,7 +68,6 @@ def test_never_below_the_exact_optimum_and_seldom_far_above(case):
 
 
 @given(oracle.graphs())
-@settings(max_examples=15)
 def test_what_is_returned_is_the_best_iterate(case):
     graph, _ = case
     loss = Closest() + ClusterSize(top=2)
@@ -161,7 +159,6 @@ def test_starts():
 
 
 @given(oracle.graphs())
-@settings(max_examples=15)
 def test_weights_are_where_it_begins(case):
     # Algorithm 1, line 1: the first iterate is the subdominant ultrametric of the weights, to the last bit.
     graph, _ = case

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.ultrametric.graph import Graph
@@ -113,7 +113,6 @@ def test_a_disconnected_graph_is_an_error_unless_a_forest_is_asked_for():
     assert repr(forest) == "Graph(<5 vertices, 2 edges, 3 components>)"
 
 
-@settings(max_examples=50)
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=14))
 def test_components_are_those_of_scipy(n, pairs):
     pairs = [(i % n, j % n) for i, j in pairs if i % n != j % n]

@@ -4,7 +4,7 @@ import golden
 import numpy as np
 import pytest
 import ultrametric_oracle as oracle
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from palmette.ultrametric import Closest, ClusterSize, Dasgupta, Graph, Loss, Triplet, subdominant
@@ -57,7 +57,6 @@ def random_classes(n, seed):
 
 
 @given(oracle.graphs())
-@settings(max_examples=40)
 def test_values_equal_their_definitions(case):
     graph, weights = case
     found = subdominant(graph, weights)
@@ -71,7 +70,6 @@ def test_values_equal_their_definitions(case):
 
 
 @given(oracle.graphs(), st.integers(0, 1000))
-@settings(max_examples=40)
 def test_triplets_equal_their_definition(case, seed):
     graph, weights = case
     classes = random_classes(graph.n_vertices, seed)
@@ -92,7 +90,6 @@ def by_differences(graph, weights, loss, step):
 
 
 @given(oracle.graphs(distinct=True), st.integers(0, 1000))
-@settings(max_examples=30)
 def test_gradients_equal_differences(case, seed):
     graph, weights = case  # distinct hundredths, so that a small step changes no order
     classes = random_classes(graph.n_vertices, seed)
@@ -107,7 +104,6 @@ def test_gradients_equal_differences(case, seed):
 
 
 @given(oracle.graphs(), st.integers(0, 1000))
-@settings(max_examples=30)
 def test_with_ties_it_is_a_gradient_nearby(case, seed):
     # A limit of gradients at points without ties is a valid sub-gradient; the order of edges says from which side.
     graph, weights = case

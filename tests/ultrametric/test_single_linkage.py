@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.ultrametric.single_linkage import rising_order
@@ -13,7 +13,6 @@ def stable(weights):
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=50))
-@settings(max_examples=100)
 def test_order_is_that_of_a_stable_sort(weights):
     given_weights = np.array(weights)
     np.testing.assert_array_equal(rising_order(given_weights), stable(given_weights))

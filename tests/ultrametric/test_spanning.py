@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse.csgraph
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import pdist, squareform
@@ -38,7 +38,6 @@ def test_ties_are_decided_as_by_prim(points):
     assert edges.shape == (len(points) - 1, 2)
 
 
-@settings(max_examples=30)
 @given(shapes, st.integers(0, 10**6))
 def test_the_total_length_is_that_of_scipy(shape, seed):
     points = np.random.default_rng(seed).normal(size=shape)
@@ -79,7 +78,6 @@ def test_two_piles_of_points_cost_no_more():
     assert lengths.sum() == pytest.approx(np.sqrt(2))
 
 
-@settings(max_examples=50)
 @given(tied_points, st.integers(1, 12))
 def test_nearest_neighbours_come_by_distance_and_vertex(points, k):
     boxes = Boxes.of(points)

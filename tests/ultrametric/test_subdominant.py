@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import ultrametric_oracle as oracle
 from golden import read
-from hypothesis import given, settings
+from hypothesis import given
 
 from palmette import Hierarchy
 from palmette.ultrametric import Graph, is_ultrametric, min_max_distances, subdominant
@@ -24,7 +24,6 @@ def test_golden_values_and_pass_edges(case):
 
 
 @given(oracle.graphs())
-@settings(max_examples=60)
 def test_is_the_min_max_distance(case):
     graph, weights = case
     d = oracle.min_max(graph, weights)
@@ -36,7 +35,6 @@ def test_is_the_min_max_distance(case):
 
 
 @given(oracle.graphs())
-@settings(max_examples=60)
 def test_merges_are_those_of_single_linkage(case):
     graph, weights = case
     found = subdominant(graph, weights)
@@ -51,7 +49,6 @@ def test_merges_are_those_of_single_linkage(case):
 
 
 @given(oracle.graphs())
-@settings(max_examples=40)
 def test_every_cut_joins_what_the_first_merges_joined(case):
     graph, weights = case
     found = subdominant(graph, weights)
