@@ -101,7 +101,7 @@ def solve(
     for _ in range(300):
         near = min(states, key=lambda state: abs(state.entropy - target), default=None)
         if near is not None and abs(near.entropy - target) <= tolerance:
-            return _polished(near, states, target, tolerance)
+            return _polished(near, states, target)
         low = max((state for state in states if state.entropy > target), default=None)
         high = min((state for state in states if state.entropy < target), default=None)
         if near is None:
@@ -124,7 +124,7 @@ def _outwards(last: State, landscape: Landscape, target: float) -> float:
     return last.log_beta + towards * (min(ahead + _BEYOND, 4 * _STEP) if ahead > 0 else _STEP)
 
 
-def _polished(near: State, states: list[State], target: float, tolerance: float) -> float:
+def _polished(near: State, states: list[State], target: float) -> float:
     # From a posterior that is near enough, by the cubic to the next one, if that is near too.
     others = [state for state in states if (state.entropy - target) * (near.entropy - target) < 0]
     if near.entropy == target or not others:
@@ -134,6 +134,7 @@ def _polished(near: State, states: list[State], target: float, tolerance: float)
         return near.log_beta
     found = _between(min(near, other), max(near, other), target)
     # Where the entropy hardly falls any more, rounding alone puts it on the target's other side, and a cubic goes far
-    # for nothing: as far as a straight line would leave what is near enough.
+    # for nothing. Elsewhere it goes about as far as a straight line does.
     share = (found - near.log_beta) / (other.log_beta - near.log_beta)
-    return found if share * abs(other.entropy - near.entropy) <= tolerance else near.log_beta
+    by_line = share * abs(other.entropy - near.entropy)
+    return found if by_line <= 2.0 * abs(near.entropy - target) else near.log_beta
