@@ -100,7 +100,8 @@ def test_loss_and_bound_enclose_that_of_all_hierarchies(graph):
 def test_components_are_fitted_on_their_own(graph):
     found = closest_exact(graph)
     assert found.lower_bound - 1e-12 <= least_loss(graph) <= found.loss + 1e-12
-    assert found.gap <= 1e-5 * found.loss + 1e-8
+    # Of a small loss the tolerance would take more levels than there may be, which leave a billionth of the range.
+    assert found.gap <= 1e-5 * found.loss + 1e-9 * np.ptp(graph.weights) ** 2
     assert len(found.subdominant.altitudes) == graph.n_vertices - graph.n_components
 
 
