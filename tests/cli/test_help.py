@@ -8,8 +8,7 @@ import shlex
 
 import pytest
 
-import palmette as pal
-from palmette.cli import _COMMANDS, palmette
+from palmette.cli import _COMMANDS
 
 COMMANDS = [name for name in _COMMANDS if name not in ("jets", "demo")]
 
@@ -34,12 +33,6 @@ def test_examples_run_and_write_what_they_say(command, run, folder):
             assert json.loads(out)["command"] == command
         else:
             assert "leaves" in out
-
-
-def test_ultrametrics_are_offered_every_loss_that_has_a_name():
-    # Written down again there, so that `--help` need not load what fits them.
-    offered = next(option for option in palmette.get_command(None, "ultrametric").params if option.name == "loss")
-    assert list(offered.type.choices) == list(pal.ultrametric.losses.NAMED)
 
 
 def test_the_files_of_the_examples_are_written_by_the_demo(run, folder):

@@ -11,10 +11,7 @@ from sklearn.base import clone
 from sklearn_cases import FEW, FEW_CLASSES, MANY, same, similarity
 
 import palmette as pal
-from palmette.sklearn import (
-    PartitionTrellisClustering,
-    TrellisClustering,
-)
+from palmette.sklearn import PartitionTrellisClustering, TrellisClustering
 from palmette.sklearn._heights import mean_across, scatter
 
 

@@ -24,9 +24,7 @@ from random_hierarchies import caterpillar, hierarchies
 
 from palmette import Hierarchy, Partition, PartitionTrellis
 from palmette.models import ClusterFunction, ClusterModel, CorrelationClusters
-from palmette.recursions.partitions.sparse import (
-    best_path,
-)
+from palmette.recursions.partitions.sparse import best_path
 from palmette.trellis.partitions import sparse as trellis_paths
 from palmette.trellis.partitions.paths import _count_large, count_paths, layered
 
