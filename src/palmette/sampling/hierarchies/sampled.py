@@ -161,11 +161,11 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def support(self, hierarchy: Hierarchy) -> Hierarchy:
         """The same hierarchy, binary or not, with the probability of each of its clusters as support."""
-        return hierarchy.with_support([self._value(mask) for mask in self._masks_of(hierarchy)])
+        return hierarchy.with_support([self._value(mask) for mask in masks_of_hierarchy(hierarchy, self.labels)])
 
     def support_errors(self, hierarchy: Hierarchy) -> Floats:
         """(n_nodes,): the standard errors of `support`."""
-        return np.array([self._probability(mask).standard_error for mask in self._masks_of(hierarchy)])
+        return np.array([self._probability(mask).standard_error for mask in masks_of_hierarchy(hierarchy, self.labels)])
 
     def credible_level(self, hierarchy: Hierarchy, /) -> Estimate:
         """The probability of all strictly more probable hierarchies."""
@@ -283,9 +283,6 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
 
     def _is_everywhere(self, mask: int) -> bool:
         return mask & (mask - 1) == 0 or mask == (1 << self.n_leaves) - 1
-
-    def _masks_of(self, hierarchy: Hierarchy) -> list[int]:
-        return masks_of_hierarchy(hierarchy, self.labels)
 
     def __repr__(self) -> str:
         return f"SampledPosterior({self.model!r}{self.conditions.phrase()}: {self._judgement()})"
