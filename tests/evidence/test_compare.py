@@ -234,7 +234,7 @@ def test_sampled_hierarchies_have_an_evidence(monkeypatch):
     assert compare(sampled).log_evidence == float(sampled.log_evidence)
     assert compare(sampled).log_evidence_without_structure == exact.log_evidence_without_structure
     cost = sample_hierarchies(Dasgupta(np.ones((4, 4))), seconds=None, sweeps=20)
-    with pytest.raises(TypeError, match="Those with an evidence are Contrasts"):
+    with pytest.raises(TypeError, match="Those with an evidence are VarianceShares"):
         cost.log_evidence  # noqa: B018
-    with pytest.raises(TypeError, match="those that do are Contrasts"):
+    with pytest.raises(TypeError, match="those that do are VarianceShares"):
         compare(cost)

@@ -13,7 +13,7 @@ from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
 from palmette.errors import TrellisTooLarge
 from palmette.evidence.average import average
-from palmette.evidence.shares import Views, averaged, chosen, views_of
+from palmette.evidence.shares import averaged, chosen
 from palmette.evidence.tuned import tuned
 from palmette.models import PriorModel, VarianceShares, with_prior
 from palmette.models.effective_dimension import Dimension
@@ -44,7 +44,7 @@ def posterior(
     of all but noise against noise. Beyond, the one that explains random sets of ten rows or Ward's hierarchy best is
     taken, and the posterior is that of `palmette.search.posterior`, to which `options` go: exact up to `exact_leaves`,
     sampled if there are more. Hierarchies have the Yule law beforehand. `VarianceShares` as a model are left open in
-    the same way, under the prior they have, but for their distances. Columns on different scales are to be standardised
+    the same way, under the prior they have. Columns on different scales are to be standardised
     before (`palmette.similarity.standardised`), as the command line does.
 
     Another model is averaged over its parameters by `average`, in its `parameter_ranges`, and beyond as many leaves has
@@ -58,24 +58,21 @@ def posterior(
     >>> print(pal.evidence.compare(post))
     These data very strongly prefer a hierarchy: log Bayes factor +8.87.
     """
-    if isinstance(model, HierarchyModel):
-        if labels is not None or dimension != "effective":
-            raise TypeError(f"dimension and labels go with points; {model!r} has its own")
-        prior: Prior = model.prior if isinstance(model, PriorModel) else "uniform"
-        base = model.model if isinstance(model, PriorModel) else model
-        views: Views | None = (base, None) if isinstance(base, VarianceShares) else None
-    else:
-        views, prior = views_of(model, dimension, labels), "yule"
-        model = with_prior(views[0], prior)
+    if not isinstance(model, HierarchyModel):
+        model = with_prior(VarianceShares(model, dimension=dimension, labels=labels), "yule")
+    elif labels is not None or dimension != "effective":
+        raise TypeError(f"dimension and labels go with points; {model!r} has its own")
     ranges = model.parameter_ranges
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
     most = most if _fits(model, options.get("max_memory")) else 0
     generator = np.random.default_rng(rng)
     limits: dict[str, Any] = {"exact_leaves": most, "rng": generator, "progress": progress}
-    if views is not None and model.n_leaves > 2:
+    shares = model.model if isinstance(model, PriorModel) else model
+    if isinstance(shares, VarianceShares) and model.n_leaves > 2:
+        prior: Prior = model.prior if isinstance(model, PriorModel) else "uniform"
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
-            return averaged(views, prior, progress)
-        model = chosen(views, prior)
+            return averaged(shares, prior, progress)
+        model = chosen(shares, prior)
     elif ranges and model.n_leaves > 2:
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
             start: dict[str, Any] = dict(model.free_parameters)

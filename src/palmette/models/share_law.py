@@ -8,24 +8,37 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, gammaln, logsumexp
+from scipy.special import betaln, logsumexp
 
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_positive
 
-__all__ = ["LAWS", "GradualShares", "GroupShares", "ShareLaw", "SignalShapes", "check_law"]
+__all__ = ["LAWS", "GradualShares", "GroupShares", "Line", "ShareLaw", "SignalShape", "check_law"]
 
 _FAR = 60.0  # log odds beyond which nothing is left of any density
 _NODES = 600  # of the trapezoidal rule: errors are below 1e-12
 
 
-class SignalShapes(NamedTuple):
-    """By size m of the cluster, m = 3 … n: density of u ∝ u^(a−1) (1−u)^(b−1) / (1 + exp(K (ℓ − logit u)))."""
+class Line(NamedTuple):
+    """at + slope · (m − 2), in a cluster of m leaves."""
 
-    first: Floats  # a
-    second: Floats  # b
-    steepness: Floats  # K; 0: nothing is cut off
-    cut: Floats  # ℓ
+    at: float
+    slope: float
+
+    def of(self, m: Floats) -> Floats:
+        """By size."""
+        return self.at + self.slope * (m - 2)
+
+
+class SignalShape(NamedTuple):
+    """The density of u in a cluster of m leaves: ∝ u^(a−1) (1−u)^(b−1) / (1 + exp(K (ℓ − logit u))).
+
+    K = h o (m − 2) and ℓ = log o, with o = 1 / (m − 2) + g the odds u / (1 − u) below which u is cut off; no g, no cut.
+    """
+
+    first: Line  #: a
+    second: Line  #: b
+    cut: float | None = None  #: g
 
 
 class ShareLaw(ABC):
@@ -33,7 +46,7 @@ class ShareLaw(ABC):
 
     u = Δ / SSE(P) is the share that the split takes, q = SSE(L) / (SSE(L) + SSE(R)) that of the one part in what is
     left, and h is half of the dimension. In isotropic noise u ~ Beta(h, h (m − 2)) and q ~ Beta(h (l − 1), h (r − 1)).
-    In a signal u has the `shapes` of a law, and q ~ Beta(τ h (l − 1), τ h (r − 1)) with τ = `evenness_of(h)`. In every
+    In a signal u has the `shape` of a law, and q ~ Beta(τ h (l − 1), τ h (r − 1)) with τ = `evenness_of(h)`. In every
     law a split takes more than noise would, never less: a split that takes less would join what is apart.
     """
 
@@ -41,8 +54,8 @@ class ShareLaw(ABC):
     """σ²: the mean square below which a cluster is taken for noise, as a share of that of all points; 0: none is."""
 
     @abstractmethod
-    def shapes(self, h: float, m: Floats) -> SignalShapes:
-        """What the density of u looks like in clusters of m leaves."""
+    def shape(self, h: float) -> SignalShape:
+        """What the density of u looks like."""
 
     @abstractmethod
     def evenness_of(self, h: float) -> float:
@@ -52,23 +65,16 @@ class ShareLaw(ABC):
         """h, of d columns."""
         return 0.5 * d
 
-    def tables(self, h: float, n: int) -> Floats:
-        """(6, n + 1), by number of leaves: of what log (signal / noise) is made.
-
-        Rows: the constant of u; the exponents of u and 1 − u; K; ℓ; and log Γ(h k) / Γ(τ h k), by k leaves less one.
-        """
-        m = np.arange(3, n + 1, dtype=np.float64)
-        out = np.zeros((6, n + 1))
-        if len(m):
-            a, b, steepness, cut = shapes = self.shapes(h, m)
-            log_total = _log_totals(shapes) if steepness.any() else betaln(a, b)
-            out[:5, 3:] = betaln(h, h * (m - 2)) - log_total, a - h, b - h * (m - 2), steepness, cut
-        k = np.arange(1, n + 1)
-        out[5, 1:] = gammaln(h * k) - gammaln(self.evenness_of(h) * h * k)
-        return out
+    def log_total(self, h: float, m: Floats) -> Floats:
+        """log of what `shape` adds up to, by numbers of leaves above two."""
+        first, second, cut = self.shape(h)
+        if cut is None:
+            return np.asarray(betaln(first.of(m), second.of(m)))
+        odds = cut + 1.0 / (m - 2)
+        return _log_integral(first.of(m), second.of(m), h * odds * (m - 2), np.log(odds))
 
 
-def _log_totals(shapes: SignalShapes) -> Floats:
+def _log_integral(*shapes: Floats) -> Floats:
     # log ∫ u^a (1−u)^b / (1 + e^(K (ℓ − x))) dx, x = logit u, by x = ℓ + sinh(t) / K: fine at the cut, wide beyond.
     a, b, steepness, cut = (row[:, None] for row in shapes)
     scale = np.maximum(steepness, 1.0)
@@ -110,10 +116,9 @@ class GradualShares(ShareLaw):
         """h, of d columns."""
         return 0.5 * d / (1.0 + d / self.most)
 
-    def shapes(self, h: float, m: Floats) -> SignalShapes:
+    def shape(self, h: float) -> SignalShape:
         """A Beta law of which nothing is cut off."""
-        nothing = np.zeros(len(m))
-        return SignalShapes(h * (1.0 + self.excess * (m - 2)), self.within * h * (m - 2), nothing, nothing)
+        return SignalShape(Line(h, h * self.excess), Line(0.0, self.within * h))
 
     def evenness_of(self, h: float) -> float:
         """τ, whatever the dimension."""
@@ -144,10 +149,9 @@ class GroupShares(ShareLaw):
                 f"noise_level is {self.noise_level!r}; give a share of the mean square, above 0, at most 1"
             )
 
-    def shapes(self, h: float, m: Floats) -> SignalShapes:
+    def shape(self, h: float) -> SignalShape:
         """A Beta law that is cut off below."""
-        odds, whole = 1.0 + self.excess * (m - 2), np.ones(len(m))
-        return SignalShapes(self.first * whole, self.second * whole, h * odds, np.log(odds / (m - 2)))
+        return SignalShape(Line(self.first, 0.0), Line(self.second, 0.0), self.excess)
 
     def evenness_of(self, h: float) -> float:
         """`spread` in terms of h."""

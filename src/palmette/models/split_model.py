@@ -27,6 +27,7 @@ __all__ = ["HierarchyModel", "MaskList", "SeparableModel", "SplitModel", "requir
 
 # What held for one log ψ need not hold for another.
 _NOT_INHERITED = (
+    "constant_feature",
     "bound",
     "never_gains",
     "beam_score",
@@ -148,6 +149,9 @@ class SplitModel(FeatureModel, HierarchyModel):
         what a merge brings to a forest of `search.beam`, `score` unless you say otherwise, and what the forest is then
         worth, the sum of what its merges brought unless you say otherwise; see `palmette.models.outlook`. The beam
         scores of a hierarchy add up to its log potential, up to a constant.
+    ``constant_feature``
+        the number of a feature of P that `score` adds to log ψ as it is, if there is one: `with_prior` puts the prior
+        there, and what it needs behind θ, where it would take a feature more. None unless you say otherwise.
     ``prediction(theta, parent, left, right)``
         what a pair of leaves across the split is expected to be, for `link_probabilities` of a posterior; nothing
         unless you say otherwise.
@@ -162,7 +166,7 @@ class SplitModel(FeatureModel, HierarchyModel):
         other ones (see `with_theta`); the model with those under which the data are most probable given these
         hierarchies. With them `palmette.evidence.posterior` finds parameters for any number of leaves.
 
-    The last ten are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
+    The last eleven are not inherited by a model that changes `features`, `score` or `bound`: they may not hold for it.
     """
 
     _kind = "SplitModel"
@@ -177,6 +181,7 @@ class SplitModel(FeatureModel, HierarchyModel):
     }
 
     merge_score: ClassVar[Any] = None
+    constant_feature: ClassVar[int | None] = None
     bound: ClassVar[Any] = None
     beam_score: ClassVar[Any] = None
     beam_outlook: ClassVar[Any] = None
@@ -252,12 +257,14 @@ class SeparableModel(SplitModel):
     """
 
     n_features = 3
+    constant_feature = 0
     score = staticmethod(_separable_score)
     may_forbid = False
     is_separable = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.constant_feature = SeparableModel.constant_feature
         if cls.score is not SeparableModel.score:
             raise TypeError(
                 f"{cls.__name__} has a score of its own, but that of a SeparableModel follows from its features; "

@@ -9,11 +9,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaln, gammaln
 
 from palmette._immutable import read_only
 from palmette._jit import inline
 from palmette.array_types import Floats, Ints
-from palmette.checks import check_points
+from palmette.checks import check_points, check_share
 from palmette.hierarchy import Hierarchy
 from palmette.labels import labels_of
 from palmette.models.effective_dimension import Dimension, dimension_of
@@ -28,10 +29,12 @@ __all__ = ["VarianceShares"]
 _LEVELS = (0.002, 0.9)  # between which a noise level is looked for
 _TRIED = 12  # levels, and on how many hierarchies, where draws are to choose one
 _COMPARED = 50
+_PROFILE_COLUMNS = 8
 _LOST = 1e-12  # of the sum of squares of all points; what is less has no digits left
 
-# θ begins with these; then come the tables of the law, a row after another, each of `_STRIDE` numbers.
-_H, _LEVEL, _TOTAL, _UNEVEN, _STRIDE, _TABLES = range(6)
+# θ begins with these; then come, by size of a cluster, the constant of u, K ℓ, and log Γ(h k) / Γ(τ h k), k = m − 1.
+# Exponents of Δ, of SSE(L) + SSE(R), and K are lines: their value at m = 2, and how it changes with each leaf more.
+_H, _LEVEL, _TOTAL, _UNEVEN, _TAKEN, _WITHIN, _CUT, _TABLES = 0, 1, 2, 3, 4, 6, 8, 10
 
 
 @inline
@@ -41,42 +44,42 @@ def _log_one_plus_exp(y):
 
 @inline
 def _features(theta, n, size, sums, pairs, out):
-    squares = pairs[0] / size
-    k, own = size - 1, theta[_H] * (size - 1)
-    log_squares = logarithm(max(squares, _LOST * theta[_TOTAL])) if k > 0 else 0.0
+    m, stride = int(size), (theta.size - _TABLES) // 3
+    squares, own = pairs[0] / size, theta[_H] * (size - 1)
+    log_squares = logarithm(max(squares, _LOST * theta[_TOTAL])) if m > 1 else 0.0
     out[0] = squares
-    out[1] = size
-    out[2] = log_squares
-    # The part of this cluster in the law of q.
-    out[3] = theta[_TABLES + 5 * int(theta[_STRIDE]) + int(k)] - theta[_UNEVEN] * own * log_squares
-    # The log odds that all of it is noise, and what goes with them into log ψ; none at the level 0.
-    out[4] = -np.inf
-    out[5] = 0.0
-    if theta[_LEVEL] > 0.0 and k > 0:
-        odds = own * (logarithm(theta[_LEVEL] * theta[_TOTAL] * k / (n - 1)) - log_squares)
-        out[4] = odds
-        out[5] = _log_one_plus_exp(odds)
+    # What this cluster adds to the law of q as a part, and then, as the whole: log ψ but for what is of both parts.
+    out[1] = theta[_TABLES + 2 * stride + m] - theta[_UNEVEN] * own * log_squares if m > 1 else 0.0
+    out[2] = out[4] = 0.0
+    out[3] = size - 2
+    out[5] = -np.inf
+    if m > 2 and squares > _LOST * theta[_TOTAL]:
+        taken = theta[_TAKEN] + theta[_TAKEN + 1] * (size - 2)
+        within = theta[_WITHIN] + theta[_WITHIN + 1] * (size - 2) - theta[_UNEVEN] * theta[_H] * (size - 2)
+        out[2] = theta[_TABLES + m] - theta[_TABLES + 2 * stride + m - 1] - (taken + within) * log_squares
+        out[4] = theta[_TABLES + stride + m]
+        if theta[_LEVEL] > 0.0:  # the log odds that all of it is noise
+            odds = own * (logarithm(theta[_LEVEL] * theta[_TOTAL] * (size - 1) / (n - 1)) - log_squares)
+            out[5] = odds - out[2]
+            out[2] -= _log_one_plus_exp(odds)
 
 
 @inline
 def _score(theta, parent, left, right):
-    m = int(parent[1])
-    least = _LOST * theta[_TOTAL]
-    if m < 3 or parent[0] <= least:  # two leaves share out nothing, nor do equal ones
-        return 0.0
-    stride = int(theta[_STRIDE])
-    at = _TABLES + m
+    more, least = parent[3], _LOST * theta[_TOTAL]
     log_within = logarithm(max(left[0] + right[0], least))
     log_taken = logarithm(max(parent[0] - left[0] - right[0], least))
-    signal = left[3] + right[3] - theta[at + 5 * stride - 2] + theta[_UNEVEN] * theta[_H] * (m - 2) * log_within
-    signal += theta[at] + theta[at + stride] * (log_taken - parent[2])
-    signal += theta[at + 2 * stride] * (log_within - parent[2])
-    steepness = theta[at + 3 * stride]
-    if steepness > 0.0:
-        signal -= _log_one_plus_exp(steepness * (theta[at + 4 * stride] - log_taken + log_within))
-    if theta[_LEVEL] == 0.0:
-        return signal
-    return max(signal, parent[4]) + logarithm(1.0 + exponential(-abs(signal - parent[4]))) - parent[5]
+    value = left[1] + right[1]
+    value += (theta[_TAKEN] + theta[_TAKEN + 1] * more) * log_taken
+    value += (theta[_WITHIN] + theta[_WITHIN + 1] * more) * log_within
+    if theta[_CUT + 1] > 0.0:
+        steepness = theta[_CUT] + theta[_CUT + 1] * more
+        value -= _log_one_plus_exp(parent[4] + steepness * (log_within - log_taken))
+    if theta[_LEVEL] > 0.0:
+        noise = parent[5]
+        value = max(value, noise) + logarithm(1.0 + exponential(-abs(value - noise)))
+    # Two leaves share out nothing, nor do equal ones.
+    return parent[2] + (0.0 if more < 1.0 or parent[0] <= least else value)
 
 
 @inline
@@ -108,7 +111,7 @@ class VarianceShares(SplitModel):
     columns nearly always hang together, or None for their number; see `Contrasts`. A law may count only a part of it.
     With `profiles` = w, squared distances are 1 − w times those of the points and w times those of their profiles, the
     rows less their own mean in units of their own spread, each as shares of their sum: 1 − r of the correlation r is
-    such a distance. Turns of the points do matter then.
+    such a distance. Turns of the points do matter then. None is 0, unless `palmette.evidence` finds a better one.
 
     All hierarchies are alike beforehand; `with_prior` changes that. To ask for support, take
     `palmette.evidence.posterior(points)`, which leaves the law, the noise level and the distances open.
@@ -121,6 +124,7 @@ class VarianceShares(SplitModel):
     """
 
     n_features = 6
+    constant_feature = 2
     features = staticmethod(_features)
     score = staticmethod(_score)
     merge_score = staticmethod(_merge_score)
@@ -135,20 +139,19 @@ class VarianceShares(SplitModel):
         law: ShareLaw | str = "gradual",
         *,
         dimension: Dimension = "effective",
-        profiles: float = 0.0,
+        profiles: float | None = None,
         labels: Sequence[str] | None = None,
     ) -> None:
         x = check_points(points)
         x = x[:, (x != x[:1]).any(axis=0)]
-        if not 0.0 <= profiles <= 1.0:
-            raise ValueError(f"profiles is {profiles!r}; give the share of profiles in squared distances, from 0 to 1")
+        share = 0.0 if profiles is None else check_share("profiles", profiles)
         squared, d = squared_distances(x), dimension_of(x, dimension)
-        if profiles > 0.0:
-            rows = profiles_of(x)
-            other = squared_distances(rows)
-            if other.sum() > 0.0:
-                squared, d = _mixed(squared, other, profiles), d + profiles * (dimension_of(rows, dimension) - d)
-        self._law, self._dimension, self._profiles = check_law(law), d, float(profiles)
+        rows = profiles_of(x) if share > 0.0 else x[:0]
+        if rows.any():
+            squared = _mixed(squared, squared_distances(rows), share)
+            d += share * (dimension_of(rows, dimension) - d)
+        self._law, self._dimension, self._profiles = check_law(law), d, share
+        self._asked = (x, dimension) if profiles is None else None
         self._take(squared, labels_of(points, labels))
 
     def _take(self, squared: Floats, labels: Sequence[str] | None) -> None:
@@ -158,8 +161,17 @@ class VarianceShares(SplitModel):
     def _vector(self, n: int) -> Floats:
         law = self._law
         h = law.half_dimension(self._dimension) or 0.5  # if nothing varies it is not asked for
-        scalars = [h, law.noise_level, self._total or 1.0, 1.0 - law.evenness_of(h), n + 1]
-        return np.concatenate([scalars, law.tables(h, n).ravel()])
+        tau, (first, second, cut) = law.evenness_of(h), law.shape(h)
+        steepness = (0.0, 0.0) if cut is None else (h, h * cut)
+        exponents = [first.at - h, first.slope, second.at, second.slope - tau * h, *steepness]
+        tables = np.zeros((3, n + 1))
+        m = np.arange(3, n + 1, dtype=np.float64)
+        if len(m):
+            tables[0, 3:] = betaln(h, h * (m - 2)) - law.log_total(h, m)
+            tables[1, 3:] = 0.0 if cut is None else h * (1 + cut * (m - 2)) * np.log(cut + 1 / (m - 2))
+        k = np.arange(1, n)
+        tables[2, 2:] = gammaln(h * k) - gammaln(tau * h * k)
+        return np.concatenate([[h, law.noise_level, self._total or 1.0, 1 - tau, *exponents], tables.ravel()])
 
     def with_law(self, law: ShareLaw | str) -> Self:
         """The same points, of the same dimension, under another law."""
@@ -168,18 +180,31 @@ class VarianceShares(SplitModel):
         made._theta = read_only(made._vector(self.n_leaves))
         return made
 
+    def as_profiles(self) -> Self | None:
+        """The same leaves at the distances of their profiles; None if these are not open, or do not make sense.
+
+        Level and spread of a row take two columns, so there have to be eight that vary; and no row may be flat.
+        """
+        if self._asked is None:
+            return None
+        x, dimension = self._asked
+        if x.shape[1] < _PROFILE_COLUMNS or not profiles_of(x).any(axis=1).all():
+            return None
+        return type(self)(x, self._law, dimension=dimension, profiles=1.0, labels=self.labels)
+
     def of_rows(self, rows: Sequence[int] | Ints) -> Self:
         """The model of some of the points, of the dimension that was found for all of them."""
         at = np.asarray(rows, dtype=np.int64)
         made = object.__new__(type(self))
         made._dimension, made._law, made._profiles = self._dimension, self._law, self._profiles
+        made._asked = None
         made._take(self.pairwise[0][np.ix_(at, at)], [self.labels[i] for i in at.tolist()])
         return made
 
     def mixed_with(self, other: VarianceShares, share: float) -> Self:
         """The same leaves at distances that are the other model's for this share, each as shares of their sum."""
         made = object.__new__(type(self))
-        made._law = self._law
+        made._law, made._asked = self._law, None
         made._dimension, made._profiles = (
             (1.0 - share) * one + share * two
             for one, two in ((self.dimension, other.dimension), (self.profiles, other.profiles))

@@ -1,7 +1,8 @@
 """A model and a prior on the shape of the hierarchy, as one model.
 
-The prior adds h(|P|) to log ψ. In a separable model that is part of a(P), so it stays one. Others have one more
-feature, which the score adds; and what can only be asked is asked, and then h is added.
+The prior adds h(|P|) to log ψ. A model that adds a feature of P to log ψ as it is (`constant_feature`; a separable one
+has it) has h in there. Others have one more feature, which the score adds; and what can only be asked is asked, and
+then h is added.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from palmette._jit import inline, specialise_inline
+from palmette._jit import specialise_inline
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import Model, recast
@@ -103,48 +104,49 @@ class _AskedPrior(PriorModel):
         return self.model.split_log_potentials(trellis) + h[trellis.sizes[trellis.parent]]
 
 
-# θ of a compiled one: that of the model, h, and how many of these there are.
+# θ of a compiled one: that of the model, h, the constant feature, and how many numbers h has.
 
 
-def _separable_features(theta, n, size, sums, pairs, out):
-    count = int(theta[-1])
-    own = theta.size - 1 - count
+def _constant_features(theta, n, size, sums, pairs, out):
+    count, constant = int(theta[-1]), int(theta[-2])
+    own = theta.size - 2 - count
     features(theta[:own], n, size, sums, pairs, out)
-    out[0] += theta[own + size] if size < count else np.nan
+    out[constant] += theta[own + size] if size < count else np.nan
 
 
 def _features(theta, n, size, sums, pairs, out):
     count, k = int(theta[-1]), out.size - 1
-    own = theta.size - 1 - count
+    own = theta.size - 2 - count
     features(theta[:own], n, size, sums, pairs, out[:k])
     out[k] = theta[own + size] if size < count else np.nan
 
 
 def _score(theta, parent, left, right):
-    own = theta.size - 1 - int(theta[-1])
+    own = theta.size - 2 - int(theta[-1])
     return score(theta[:own], shorten(parent), shorten(left), shorten(right)) + parent[-1]
 
 
 def _same_score(theta, parent, left, right):
     # What is no log ψ does not change.
-    own = theta.size - 1 - int(theta[-1])
+    own = theta.size - 2 - int(theta[-1])
     return score(theta[:own], shorten(parent), shorten(left), shorten(right))
 
 
-@inline
-def _whole(features):
-    return features
-
-
 @functools.cache
-def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: Any) -> type[PriorModel]:
-    # The class of models with these functions, whose kernels are then compiled once; no score: separable.
+def _kind(
+    name: str, n_features: int, features: Any, score: Any, merge_score: Any, is_constant: bool
+) -> type[PriorModel]:
+    # The class of models with these functions, whose kernels are then compiled once; no score: separable. With a
+    # constant feature scores see what they did before.
     is_separable = score is None
-    given = {"shorten": _whole if is_separable else all_but_the_last}
-    template = _separable_features if is_separable else _features
+    template = _constant_features if is_constant else _features
+
+    def of(template: Any, given: Any) -> Any:
+        return given if is_constant else specialise_inline(template, score=given, shorten=all_but_the_last)
+
     names = {
         "__doc__": PriorModel.__doc__,
-        "n_features": n_features if is_separable else n_features + 1,
+        "n_features": n_features if is_constant else n_features + 1,
         "features": staticmethod(specialise_inline(template, features=features)),
         # These hold also where log ψ is another.
         "parameter_ranges": PriorModel.parameter_ranges,
@@ -153,16 +155,19 @@ def _kind(name: str, n_features: int, features: Any, score: Any, merge_score: An
         "log_evidence_without_structure": PriorModel.log_evidence_without_structure,
     }
     if not is_separable:
-        names["score"] = staticmethod(specialise_inline(_score, score=score, **given))
+        names["score"] = staticmethod(of(_score, score))
     if merge_score is not None:
-        names["merge_score"] = staticmethod(specialise_inline(_same_score, score=merge_score, **given))
+        names["merge_score"] = staticmethod(of(_same_score, merge_score))
     return type(name, (PriorModel, SeparableModel if is_separable else SplitModel), names)
 
 
 def _compiled(model: SplitModel, law_h: Floats) -> PriorModel:
     score = None if isinstance(model, SeparableModel) else model.score
-    kind: Any = _kind(type(model).__name__, model.n_features, model.features, score, model.merge_score)
-    return cast(PriorModel, recast(kind, model, theta=np.concatenate([model.theta, law_h, [len(law_h)]])))
+    constant = model.constant_feature
+    given = (model.n_features, model.features, score, model.merge_score, constant is not None)
+    kind: Any = _kind(type(model).__name__, *given)
+    theta = np.concatenate([model.theta, law_h, [constant or 0, len(law_h)]])
+    return cast(PriorModel, recast(kind, model, theta=theta))
 
 
 def with_prior(model: HierarchyModel, prior: Prior) -> HierarchyModel:
