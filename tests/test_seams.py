@@ -15,6 +15,7 @@ import palmette.models
 ALLOWED = {
     ("search.perturb", "CorrelationClusters"): "it makes models of the same kind, out of perturbed affinities",
     ("plot._pairs", "PartitionModel"): "what is no model is a matrix, which has no attribute to ask for",
+    ("evidence.posterior", "HierarchyModel"): "what is no model are points",
 }
 MOST = 5
 

@@ -15,7 +15,7 @@ from palmette.array_types import Floats
 from palmette.cli.telling.text import bar, cluster_text, dendrogram, percent
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.models import Contrasts, CorrelationClusters, Dasgupta, Ginkgo
+from palmette.models import CorrelationClusters, Dasgupta, Ginkgo
 from palmette.posterior import HierarchyPosterior, PartitionPosterior
 from palmette.whole_files import write_whole
 
@@ -56,11 +56,11 @@ def _show_evidence() -> None:
     _head("Which clusters can be trusted, with nothing to choose?")
     worlds = datasets.load_worlds()
     _say(
-        f"Twelve worlds by {', '.join(worlds.variables)}. The model is a likelihood, contrasts of points, and its two "
-        "parameters are averaged over."
+        f"Twelve worlds by {', '.join(worlds.variables)}. The model is a likelihood, shares of variance, and what it "
+        "leaves open is averaged over: noise, degrees or groups."
     )
     _say("The first numbers need compiling, which takes a while …")
-    post = evidence.posterior(Contrasts(similarity.standardised(worlds.points), labels=worlds.labels))
+    post = evidence.posterior(similarity.standardised(worlds.points), labels=worlds.labels)
     _say(f"{evidence.compare(post)} The clusters above one half:")
     print()
     for row in post.cluster_probabilities(0.5):

@@ -6,6 +6,14 @@
 ((12, 12), ('English', 'Dutch', 'German'), ('Germanic', 'Germanic', 'Germanic'))
 """
 
-from palmette.datasets.tables import Dataset, PointData, SimilarityData, WordData, load_numerals, load_worlds
+from palmette.datasets.tables import (
+    Dataset,
+    PointData,
+    SimilarityData,
+    WordData,
+    load_numerals,
+    load_tumours,
+    load_worlds,
+)
 
-__all__ = ["Dataset", "PointData", "SimilarityData", "WordData", "load_numerals", "load_worlds"]
+__all__ = ["Dataset", "PointData", "SimilarityData", "WordData", "load_numerals", "load_tumours", "load_worlds"]

@@ -12,7 +12,7 @@ from palmette._immutable import read_only
 from palmette.array_types import Floats
 from palmette.datasets.words import word_similarity
 
-__all__ = ["Dataset", "PointData", "SimilarityData", "WordData", "load_numerals", "load_worlds"]
+__all__ = ["Dataset", "PointData", "SimilarityData", "WordData", "load_numerals", "load_tumours", "load_worlds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,25 @@ def load_numerals() -> WordData:
         origin="common words of twelve languages in their usual spelling, written down for this package",
         similarity=read_only(word_similarity([row[2:] for row in rows])),
         words=tuple(tuple(row[2:]) for row in rows),
+    )
+
+
+def load_tumours() -> PointData:
+    """Twelve breast tumours by the expression of the fifty genes of PAM50; three each of four subtypes.
+
+    The first without gaps of each subtype in test data of the Hoadley lab's `pam50` (MIT licence), which are possibly
+    synthetic: for trying things out, and for nothing that is said of tumours.
+
+    >>> load_tumours().points.shape, load_tumours().classes[::3]
+    ((12, 50), ('basal', 'HER2', 'luminal A', 'normal'))
+    """
+    head, *rows = _read("tumours.csv")
+    return PointData(
+        labels=tuple(row[0] for row in rows),
+        classes=tuple(row[1] for row in rows),
+        origin="test data of hoadley-lab/pam50, MIT licence, Copyright (c) 2024 pam50 authors; possibly synthetic",
+        points=read_only(np.array([row[2:] for row in rows], dtype=np.float64)),
+        variables=tuple(head[2:]),
     )
 
 

@@ -4,6 +4,7 @@ from palmette.evidence.average import average
 from palmette.evidence.compare import Comparison, compare
 from palmette.evidence.maximise import Optimum, maximise
 from palmette.evidence.posterior import posterior
+from palmette.evidence.shares import weights_of_readings
 from palmette.evidence.tuned import tuned
 
-__all__ = ["Comparison", "Optimum", "average", "compare", "maximise", "posterior", "tuned"]
+__all__ = ["Comparison", "Optimum", "average", "compare", "maximise", "posterior", "tuned", "weights_of_readings"]

@@ -15,10 +15,11 @@ from palmette.errors import TrellisTooLarge
 from palmette.evidence.average import average
 from palmette.evidence.shares import averaged, chosen
 from palmette.evidence.tuned import tuned
-from palmette.models import PriorModel, VarianceShares, with_prior
+from palmette.models import VarianceShares, with_prior
 from palmette.models.effective_dimension import Dimension
-from palmette.models.priors import Prior
 from palmette.models.split_model import HierarchyModel
+from palmette.models.variance_shares import leaves_law_open
+from palmette.models.with_prior import without_prior
 from palmette.posterior import HierarchyMixture, HierarchyPosterior
 from palmette.sampling import SampledPosterior
 
@@ -67,9 +68,8 @@ def posterior(
     most = most if _fits(model, options.get("max_memory")) else 0
     generator = np.random.default_rng(rng)
     limits: dict[str, Any] = {"exact_leaves": most, "rng": generator, "progress": progress}
-    shares = model.model if isinstance(model, PriorModel) else model
-    if isinstance(shares, VarianceShares) and model.n_leaves > 2:
-        prior: Prior = model.prior if isinstance(model, PriorModel) else "uniform"
+    shares, prior = without_prior(model)
+    if leaves_law_open(shares) and model.n_leaves > 2:
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
             return averaged(shares, prior, progress)
         model = chosen(shares, prior)

@@ -16,14 +16,14 @@ from scipy.special import expit, logsumexp
 
 from palmette.array_types import Floats
 from palmette.models import HierarchyModel, Uniform, VarianceShares, with_prior
-from palmette.models.priors import BetaSplitting, Prior, check_prior
+from palmette.models.priors import Prior, check_prior
 from palmette.models.share_law import GroupShares
 from palmette.posterior import HierarchyMixture, HierarchyPosterior
 from palmette.progress import Progress
 from palmette.search.greedy import greedy
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["averaged", "chosen"]
+__all__ = ["averaged", "chosen", "weights_of_readings"]
 
 _LEVELS = (0.5, 0.25, 0.12, 0.06, 0.03)  # of noise, alike beforehand
 _NOISE = 2 / 3  # beforehand; degrees and groups share the rest
@@ -84,6 +84,25 @@ def chosen(model: VarianceShares, prior: Prior, seed: int = 0) -> HierarchyModel
     return with_prior(readings[int(np.argmax(totals))].answers, prior)
 
 
+def weights_of_readings(mixture: HierarchyMixture) -> dict[str, float]:
+    """How probable it is that the table is noise, that clusters differ by degrees, and that there are groups.
+
+    Of a posterior of points that was averaged. "profiles" is how much of all but noise rows as profiles have.
+
+    >>> import palmette as pal
+    >>> line = [[0.0], [0.3], [0.1], [5.0], [5.2], [5.3], [10.0], [10.3], [9.8]]
+    >>> {name: round(weight, 2) for name, weight in weights_of_readings(pal.evidence.posterior(line)).items()}
+    {'noise': 0.02, 'degrees': 0.02, 'groups': 0.96, 'profiles': 0.0}
+    """
+    sums = {"noise": 0.0, "degrees": 0.0, "groups": 0.0, "profiles": 0.0}
+    for weight, told in zip(mixture.weights.tolist(), mixture.parameters, strict=True):
+        name = {0.0: "degrees", 1.0: "noise"}.get(told["noise_level"], "groups")
+        sums[name] += weight
+        sums["profiles"] += weight * told["profiles"]
+    sums["profiles"] /= max(1.0 - sums["noise"], 1e-300)
+    return sums
+
+
 def _views(model: VarianceShares) -> list[VarianceShares]:
     profiles = model.as_profiles()
     return [model] if profiles is None else [model, profiles]
@@ -131,7 +150,6 @@ def _followed(model: VarianceShares, prior: Prior) -> float:
     law = check_prior(prior)
     tree = greedy(model).hierarchy
     trellis = SparseTrellis.from_hierarchies([tree])
-    assert isinstance(law, BetaSplitting)
     totals, h = law.log_totals(model.n_leaves), law.law(model.n_leaves).h
     sums = totals[trellis.sizes].astype(np.float64)
     splits = model.split_log_potentials(trellis) + h[trellis.sizes[trellis.parent]]

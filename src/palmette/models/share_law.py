@@ -163,7 +163,7 @@ class GroupShares(ShareLaw):
 #: first are those that best foretold, on draws from real tables that were set aside for it, which clusters of one half
 #: of the columns are found again in the other (benchmarks/replication.py).
 LAWS: dict[str, ShareLaw] = {
-    "gradual": GradualShares(0.1, within=0.5, evenness=0.1, most=45.0),
+    "gradual": GradualShares(0.1, within=0.6, evenness=0.1, most=60.0),
     "slight": GradualShares(0.05, within=0.8, evenness=0.4),
     "groups": GroupShares(),
 }

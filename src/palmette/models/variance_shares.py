@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,10 @@ from palmette.models.effective_dimension import Dimension, dimension_of
 from palmette.models.pair_data import squared_distances
 from palmette.models.profiles import profiles_of
 from palmette.models.share_law import LAWS, ShareLaw, check_law
-from palmette.models.split_model import SplitModel
+from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.numeric import exponential, logarithm
 
-__all__ = ["VarianceShares"]
+__all__ = ["VarianceShares", "leaves_law_open"]
 
 _LEVELS = (0.002, 0.9)  # between which a noise level is looked for
 _TRIED = 12  # levels, and on how many hierarchies, where draws are to choose one
@@ -267,3 +267,8 @@ def _mixed(squared: Floats, other: Floats, share: float) -> Floats:
     # Squared distances that add up to one.
     mixed: Floats = (1.0 - share) * squared / squared.sum() + share * other / other.sum()
     return mixed
+
+
+def leaves_law_open(model: HierarchyModel) -> TypeGuard[VarianceShares]:
+    """Whether `palmette.evidence.posterior` chooses its law and distances, beside parameters."""
+    return isinstance(model, VarianceShares)

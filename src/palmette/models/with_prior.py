@@ -22,7 +22,7 @@ from palmette.models.priors import BetaSplitting, Prior, check_prior
 from palmette.models.split_model import HierarchyModel, MaskList, SeparableModel, SplitModel, require_binary
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
-__all__ = ["PriorModel", "with_prior"]
+__all__ = ["PriorModel", "with_prior", "without_prior"]
 
 features: Any = None  # a model's, put in by `specialise_inline`
 score: Any = None
@@ -200,3 +200,13 @@ def with_prior(model: HierarchyModel, prior: Prior) -> HierarchyModel:
     handed_on = {name: getattr(base, name) for name in ("may_forbid", "knows_all", "pairwise_holds")}
     vars(made).update(handed_on, model=base, prior=chosen)
     return made
+
+
+def without_prior(model: HierarchyModel) -> tuple[HierarchyModel, Prior]:
+    """The model that `with_prior` was given, and the prior; "uniform" if there is none.
+
+    >>> import palmette as pal
+    >>> without_prior(with_prior(pal.models.Uniform(3), "yule"))
+    (Uniform(n_leaves=3), BetaSplitting(beta=0.0))
+    """
+    return (model.model, model.prior) if isinstance(model, PriorModel) else (model, "uniform")

@@ -33,12 +33,12 @@ if TYPE_CHECKING:  # the compiler comes with it, and --help should not wait for 
 
 __all__ = ["hierarchies"]
 
-_EVIDENCE = "contrasts of points, graph of a matrix of 0 and 1, dasgupta of other matrices"
+_EVIDENCE = "shares of points, graph of a matrix of 0 and 1, dasgupta of other matrices"
 _dimension = click.option(
     "--dimension",
     metavar="effective|columns|NUMBER",
-    help="Contrasts: how many columns count; effective: as many as vary independently.  "
-    "[default: columns, or effective if there are as many as rows]",
+    help="Shares, contrasts: how many columns count; effective: as many as vary independently.  "
+    "[default: effective; contrasts: columns, if there are fewer than rows]",
 )
 
 
@@ -60,6 +60,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     Likelihoods need no temperature, find their parameters, and say first whether there is a hierarchy at all:
 
     \b
+    shares           points: every split takes more of its cluster's variance than noise would
     contrasts        points: few splits are wide and many are narrow
     graph            a matrix of 0 and 1: every split has a probability of edges
     counts           a matrix of counts: every split has a rate
@@ -85,7 +86,7 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     files = Files.of(options, file)
     beta = check_temperature(options["beta"], options["perplexity"])
     gaps = "pairwise" if only_compares(model) else "refuse"
-    problem = load(file, options, model or "contrasts, the model unless --model names another,", gaps=gaps)
+    problem = load(file, options, model or "shares, the model unless --model names another,", gaps=gaps)
     chosen = choose_model(problem, model, beta, options)
     posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
     words, facts = chosen.described(posterior)

@@ -15,6 +15,7 @@ from palmette.cli.reading.problem import Problem
 __all__ = ["NAMES", "ChosenModel", "choose_model", "make_model", "only_compares"]
 
 NAMES = {
+    "shares": "shares of variance of points",
     "contrasts": "contrasts of points",
     "graph": "hierarchical random graph",
     "counts": "counts of pairs",
@@ -24,12 +25,16 @@ NAMES = {
     "sum-of-squares": "sums of squares",
 }
 _PAIRS = {"graph": "HierarchicalRandomGraph", "counts": "PoissonPairs", "normal-pairs": "NormalPairs"}
-_CLASSES = _PAIRS | {
-    "contrasts": "Contrasts",
-    "dasgupta": "Dasgupta",
-    "correlation": "Correlation",
-    "sum-of-squares": "SumOfSquares",
-}
+_OF_POINTS = {"shares": "VarianceShares", "contrasts": "Contrasts"}  # with a dimension
+_CLASSES = (
+    _PAIRS
+    | _OF_POINTS
+    | {
+        "dasgupta": "Dasgupta",
+        "correlation": "Correlation",
+        "sum-of-squares": "SumOfSquares",
+    }
+)
 
 
 def only_compares(name: str | None) -> bool:
@@ -63,6 +68,9 @@ class ChosenModel:
     def described(self, posterior: Any) -> tuple[str, dict[str, Any]]:
         """What is said of it and told to programs, once there is a posterior: with the parameters of that."""
         model, words = posterior.model, NAMES[self.name] + self.words
+        if self.name == "shares":
+            told, more = _told_of_shares(posterior)
+            return f"{words}, {told}", {"name": self.name, **self.facts, **more}
         names = ("beta",) if self.is_cost else tuple(model.parameter_ranges)
         values = {name: float(getattr(model, name)) for name in names}
         facts = {"name": self.name, **self.facts, **values}
@@ -75,7 +83,7 @@ class ChosenModel:
 
 
 def choose_model(problem: Problem, name: str | None, beta: float, options: dict[str, Any]) -> ChosenModel:
-    """The model that was asked for; else contrasts of points, a random graph of a 0/1 matrix, or Dasgupta's cost."""
+    """The model that was asked for; else shares of variance of points, a random graph of a 0/1 matrix, or a cost."""
     name = _default(problem) if name is None else name
     given = [option for option in ("beta", "perplexity") if options[option] is not None]
     if given and not _is_cost(name):
@@ -86,16 +94,16 @@ def choose_model(problem: Problem, name: str | None, beta: float, options: dict[
         )
     if not only_compares(name):
         _refuse_similarities(name)
-    if name != "contrasts" and options["dimension"] is not None:
-        raise click.UsageError(f"--dimension is for --model contrasts, not for {name}")
+    if name not in _OF_POINTS and options["dimension"] is not None:
+        raise click.UsageError(f"--dimension is for --model {' and --model '.join(_OF_POINTS)}, not for {name}")
     return make_model(problem, name, beta, options)
 
 
 def make_model(problem: Problem, name: str, beta: float, options: dict[str, Any]) -> ChosenModel:
     """The model of this name of the numbers of a problem, which may be drawn from those of a file."""
     labels = problem.labels
-    if name == "contrasts":
-        return _contrasts(problem, options["dimension"])
+    if name in _OF_POINTS:
+        return _of_points(problem, name, options["dimension"])
     if name == "sum-of-squares":
         points = problem.points()
         return ChosenModel(name, pal.models.SumOfSquares(points, beta, labels=labels), pal.similarity.likeness(points))
@@ -111,7 +119,7 @@ def make_model(problem: Problem, name: str, beta: float, options: dict[str, Any]
 
 def _default(problem: Problem) -> str:
     if problem.precomputed is None:
-        return "contrasts"
+        return "shares"
     values = problem.leaves.values
     apart = values[~np.eye(len(values), dtype=bool)]
     is_graph = problem.precomputed == "similarity" and bool(np.isin(apart, (0.0, 1.0)).all())
@@ -128,16 +136,34 @@ def _refuse_similarities(name: str) -> None:
             )
 
 
-def _contrasts(problem: Problem, dimension: str | None) -> ChosenModel:
+def _of_points(problem: Problem, name: str, dimension: str | None) -> ChosenModel:
     points = problem.points()
     n, columns = points.shape
-    chosen = _dimension(dimension or ("columns" if columns < n else "effective"))
-    model = pal.models.Contrasts(points, dimension=chosen, labels=problem.labels)
+    usual = "columns" if name == "contrasts" and columns < n else "effective"
+    made = _class(name)(points, dimension=_dimension(dimension or usual), labels=problem.labels)
     used = f" in {columns} {'column' if columns == 1 else 'columns'}"
-    if model.dimension != columns:
-        used += f", which count as {model.dimension:.4g}"
-    facts = {"dimension": model.dimension, "columns": columns}
-    return ChosenModel("contrasts", model, pal.similarity.likeness(points), used, facts)
+    if made.dimension != columns:
+        used += f", which count as {made.dimension:.4g}"
+    facts = {"dimension": made.dimension, "columns": columns}
+    model = pal.models.with_prior(made, "yule") if name == "shares" else made
+    return ChosenModel(name, model, pal.similarity.likeness(points), used, facts)
+
+
+def _told_of_shares(posterior: Any) -> tuple[str, dict[str, Any]]:
+    # How the table is seen: what each way to see it weighs, or the one that was chosen.
+    if posterior.kind == "averages":
+        weights = pal.evidence.weights_of_readings(posterior)
+        shown = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
+        return f"averaged: {shown}", {"weights": weights}
+    model = getattr(posterior.model, "model", posterior.model)
+    law = getattr(model, "law", None)
+    if law is None:
+        return "all of it noise", {"law": "noise"}
+    words = (
+        f"groups above a noise level of {law.noise_level:g}" if law.noise_level else "clusters that differ by degrees"
+    )
+    name = "groups" if law.noise_level else "degrees"
+    return words, {"law": name, "noise_level": law.noise_level, "profiles": model.profiles}
 
 
 def _dimension(text: str) -> Any:
