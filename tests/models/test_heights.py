@@ -22,6 +22,7 @@ from palmette.models import (
     SplitModel,
     SumOfSquares,
     Uniform,
+    VarianceShares,
     with_prior,
 )
 from palmette.models.heights import scatters, self_similarity
@@ -48,7 +49,7 @@ def random_hierarchy(n, seed, labels=None):
     return Hierarchy.from_merges(random_merges(n, np.random.default_rng(seed)), labels)
 
 
-@given(h=hierarchies(), seed=SEEDS, made=st.sampled_from([Contrasts, SumOfSquares]))
+@given(h=hierarchies(), seed=SEEDS, made=st.sampled_from([Contrasts, SumOfSquares, VarianceShares]))
 def test_the_height_of_a_cluster_of_points_is_the_root_of_its_share_of_the_sum_of_squares(h, seed, made):
     x = points(h.n_leaves, seed)
     found = made(x).heights(h)

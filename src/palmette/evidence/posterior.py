@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from palmette import search
 from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
 from palmette.errors import TrellisTooLarge
 from palmette.evidence.average import average
+from palmette.evidence.shares import Views, averaged, chosen, views_of
 from palmette.evidence.tuned import tuned
+from palmette.models import PriorModel, VarianceShares, with_prior
+from palmette.models.effective_dimension import Dimension
+from palmette.models.priors import Prior
 from palmette.models.split_model import HierarchyModel
 from palmette.posterior import HierarchyMixture, HierarchyPosterior
 from palmette.sampling import SampledPosterior
@@ -20,34 +26,57 @@ __all__ = ["posterior"]
 
 
 def posterior(
-    model: HierarchyModel,
+    model: HierarchyModel | npt.ArrayLike,
     *,
+    dimension: Dimension = "effective",
+    labels: Sequence[str] | None = None,
     averaged_leaves: int = DEFAULTS.averaged_leaves,
     exact_leaves: int | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
     **options: Any,
 ) -> HierarchyMixture | HierarchyPosterior | SampledPosterior:
-    """The posterior over all hierarchies with the model's parameters left open, or found by the data.
+    """The posterior over all hierarchies of some points, or of a model whose parameters are left open.
 
-    Up to `averaged_leaves` leaves it is averaged over the parameters by `average`, in the model's `parameter_ranges`.
-    Beyond, they are those of `tuned`, and the posterior is that of `palmette.search.posterior`, to which `options` go:
-    exact up to `exact_leaves`, sampled if there are more. A model without parameters goes there at once.
+    Points, an (n, d) array, are seen by `VarianceShares` of this `dimension`: as noise, as clusters that differ by
+    degrees, and as groups with noise inside; from eight columns on also as profiles (see `VarianceShares`), for up to
+    half. Up to `averaged_leaves` leaves these are weighed by their evidence, and `log_evidence` is the log Bayes factor
+    of all but noise against noise. Beyond, the one that explains random sets of ten rows or Ward's hierarchy best is
+    taken, and the posterior is that of `palmette.search.posterior`, to which `options` go: exact up to `exact_leaves`,
+    sampled if there are more. Hierarchies have the Yule law beforehand. `VarianceShares` as a model are left open in
+    the same way, under the prior they have, but for their distances. Columns on different scales are to be standardised
+    before (`palmette.similarity.standardised`), as the command line does.
+
+    Another model is averaged over its parameters by `average`, in its `parameter_ranges`, and beyond as many leaves has
+    those of `tuned`. A model without parameters goes to `palmette.search.posterior` at once.
 
     >>> import palmette as pal
     >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
-    >>> post = pal.evidence.posterior(pal.models.Contrasts(x))
+    >>> post = pal.evidence.posterior(x)
     >>> round(post.cluster_probability([0, 1, 2]), 2)
     1.0
     >>> print(pal.evidence.compare(post))
-    These data very strongly prefer a hierarchy: log Bayes factor +6.60.
+    These data very strongly prefer a hierarchy: log Bayes factor +8.87.
     """
+    if isinstance(model, HierarchyModel):
+        if labels is not None or dimension != "effective":
+            raise TypeError(f"dimension and labels go with points; {model!r} has its own")
+        prior: Prior = model.prior if isinstance(model, PriorModel) else "uniform"
+        base = model.model if isinstance(model, PriorModel) else model
+        views: Views | None = (base, None) if isinstance(base, VarianceShares) else None
+    else:
+        views, prior = views_of(model, dimension, labels), "yule"
+        model = with_prior(views[0], prior)
     ranges = model.parameter_ranges
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
     most = most if _fits(model, options.get("max_memory")) else 0
     generator = np.random.default_rng(rng)
     limits: dict[str, Any] = {"exact_leaves": most, "rng": generator, "progress": progress}
-    if ranges and model.n_leaves > 2:
+    if views is not None and model.n_leaves > 2:
+        if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
+            return averaged(views, prior, progress)
+        model = chosen(views, prior)
+    elif ranges and model.n_leaves > 2:
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
             start: dict[str, Any] = dict(model.free_parameters)
             return cast(HierarchyMixture, average(model.with_parameters, within=ranges, progress=progress, **start))

@@ -14,12 +14,14 @@ from palmette.models.normal_pairs import NormalPairs
 from palmette.models.poisson_pairs import PoissonPairs
 from palmette.models.priors import BetaSplitting
 from palmette.models.random_graph import HierarchicalRandomGraph
+from palmette.models.share_law import GradualShares, GroupShares, ShareLaw
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
 from palmette.models.sum_of_squares import SumOfSquares
 from palmette.models.tempered import Tempered
 from palmette.models.uniform import Uniform
 from palmette.models.uniform_partitions import UniformPartitions
+from palmette.models.variance_shares import VarianceShares
 from palmette.models.with_prior import PriorModel, with_prior
 
 __all__ = [
@@ -34,6 +36,8 @@ __all__ = [
     "DirichletProcess",
     "FeatureModel",
     "Ginkgo",
+    "GradualShares",
+    "GroupShares",
     "HierarchicalRandomGraph",
     "HierarchyModel",
     "Model",
@@ -42,11 +46,13 @@ __all__ = [
     "PoissonPairs",
     "PriorModel",
     "SeparableModel",
+    "ShareLaw",
     "SplitFunction",
     "SplitModel",
     "SumOfSquares",
     "Tempered",
     "Uniform",
     "UniformPartitions",
+    "VarianceShares",
     "with_prior",
 ]

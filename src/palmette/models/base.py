@@ -43,7 +43,7 @@ MOST_FEATURES = 8  # of a cluster; `features` has a loader for every number of t
 
 _MOST_LEAVES = 63  # bits of a mask
 _WITH_EVIDENCE = {
-    "hierarchies": "Contrasts, HierarchicalRandomGraph, PoissonPairs and NormalPairs",
+    "hierarchies": "VarianceShares, Contrasts, HierarchicalRandomGraph, PoissonPairs and NormalPairs",
     "partitions": "Dirichlet processes",
 }
 _POSTERIORS = {"hierarchies": "HierarchyPosterior", "partitions": "PartitionPosterior"}

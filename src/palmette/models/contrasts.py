@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from palmette.array_types import Floats
 from palmette.checks import check_points, check_positive
 from palmette.hierarchy import Hierarchy
 from palmette.labels import labels_of
+from palmette.models.effective_dimension import Dimension, dimension_of
 from palmette.models.heights import scatters
 from palmette.models.pair_data import squared_distances
 from palmette.models.split_model import SplitModel, require_binary
@@ -91,13 +92,13 @@ class Contrasts(SplitModel):
         a: float | None = None,
         b: float | None = None,
         *,
-        dimension: float | Literal["effective"] | None = None,
+        dimension: Dimension = None,
         labels: Sequence[str] | None = None,
     ) -> None:
         x = check_points(points)
         x = x[:, (x != x[:1]).any(axis=0)]
         squared = squared_distances(x)
-        self._dimension, self._is_effective = _dimension(x, dimension), dimension == "effective"
+        self._dimension, self._is_effective = dimension_of(x, dimension), dimension == "effective"
         total = float(squared.sum()) / (2 * len(x))
         self._a = _TAIL if a is None else check_positive("a", a)
         self._b = (
@@ -202,35 +203,6 @@ def _fitted(increments: Floats, d: float, a: float, b: float) -> tuple[float, fl
     found = minimize(loss, np.clip(np.log([a, b]), *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds)
     best: tuple[float, float] = tuple(np.exp(found.x).tolist())
     return best
-
-
-def _dimension(x: Floats, given: float | str | None) -> float:
-    if given is None:
-        return float(x.shape[1])
-    if given != "effective":
-        return check_positive("dimension", given, ', "effective" or None')  # type: ignore[arg-type]
-    if x.shape[1] < 2 or len(x) < 3:
-        return float(x.shape[1])
-    directions = _directions(x)
-    m = len(directions)
-    squared_cosines = np.square(directions @ directions.T).sum() - m  # one of each with itself
-    return float(np.clip(m * (m - 1) / max(squared_cosines, _LOST), 1.0, x.shape[1])) if m > 1 else 1.0
-
-
-def _directions(x: Floats) -> Floats:
-    # (m, d): the contrasts of Ward's hierarchy, each of length one; those of equal points have none.
-    from scipy.cluster.hierarchy import linkage
-
-    n = len(x)
-    sums, sizes = np.concatenate([x, np.empty((n - 1, x.shape[1]))]), np.ones(2 * n - 1)
-    merges = linkage(x - x.mean(axis=0), "ward")[:, :2].astype(np.int64)
-    for parent, (left, right) in enumerate(merges, start=n):
-        sums[parent], sizes[parent] = sums[left] + sums[right], sizes[left] + sizes[right]
-    means = sums / sizes[:, None]
-    gaps = means[merges[:, 0]] - means[merges[:, 1]]
-    lengths = np.sqrt(np.square(gaps).sum(axis=1))
-    found: Floats = gaps[lengths > 0.0] / lengths[lengths > 0.0, None]
-    return found
 
 
 def _mean_square(total: float, n: int, d: float) -> float:

@@ -61,6 +61,15 @@ class BetaSplitting:
         """The law for n leaves; O(n²)."""
         return _law(float(self.beta), n)
 
+    def log_totals(self, n: int) -> Floats:
+        """(n + 1,): log Σ exp(Σ h) over all hierarchies of so many leaves; that of n is −`log_constant` of the law.
+
+        >>> law = BetaSplitting(0.0)
+        >>> bool(np.isclose(law.log_totals(7)[7], -law.law(7).log_constant))
+        True
+        """
+        return _log_weights(float(self.beta), n)
+
     def size_probabilities(self, m: int) -> Floats:
         """(m − 1,): the chance that one part of a cluster of m leaves, told by a coin, has 1, 2, …, m − 1 of them.
 

@@ -50,8 +50,9 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
     What is linear in the posterior is the weighted mean of what the parts say, exactly. `log_weights` are log p(data,
     k): the log evidence of a part and the log of how probable it was beforehand, so that `log_partition` is the log
     evidence of all. Parts are put in order, the heaviest first, and `parameters`, what each was made with, likewise.
-    `without_structure` is the log evidence of the opponent, if there is one, averaged in the same way. `progress` None
-    draws a bar on a terminal when all parts are asked and that takes a while.
+    `without_structure` is the log evidence of the opponent, if there is one, averaged in the same way. If that is one
+    of the parts, `log_evidence` is that of the others alone. `progress` None draws a bar on a terminal when all parts
+    are asked and that takes a while.
     """
 
     kind = "averages"
@@ -65,10 +66,12 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
         parameters: Sequence[Mapping[str, float]] | None = None,
         without_structure: float | None = None,
         *,
+        log_evidence: float | None = None,
         progress: bool | None = None,
     ) -> None:
         super().__init__()
         self._without_structure = without_structure
+        self._log_evidence = log_evidence
         self._progress = progress
         given, logs = list(parts), np.array(log_weights, dtype=np.float64)
         told = [{} for _ in given] if parameters is None else [dict(values) for values in parameters]
@@ -153,7 +156,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
     @property
     def log_evidence(self) -> float:
         """log p(data) = log Σ p(data | k) p(k), if the log weights are log p(data | k) + log p(k)."""
-        return self.log_partition
+        return self.log_partition if self._log_evidence is None else self._log_evidence
 
     @property
     def log_evidence_without_structure(self) -> float:
@@ -324,7 +327,11 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
         logs = self._log_weights + gained
         if not logs.max() > -np.inf:
             raise parts[0]._impossible()
-        return type(self)(parts, logs, self._parameters, self._without_structure, progress=self._progress)
+        evidence = self._log_evidence
+        if evidence is not None:
+            evidence += float(logsumexp(logs)) - self.log_partition
+        more: dict[str, Any] = {"log_evidence": evidence, "progress": self._progress}
+        return type(self)(parts, logs, self._parameters, self._without_structure, **more)
 
     def clear(self) -> None:
         """Free all tables; they are computed anew when needed."""
@@ -336,7 +343,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
         return self._frame._impossible()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("parts", "log_weights", "parameters", "without_structure", "progress")
+        names = ("parts", "log_weights", "parameters", "without_structure", "log_evidence", "progress")
         return {name: getattr(self, f"_{name}") for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -349,7 +356,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
         yield "posteriors", f"{len(self._parts)}, of {type(self.model).__name__}"
         yield "over", f"all {things}" if self.trellis is None else repr(self.trellis)
         yield "conditions", self.conditions.phrase().strip() or None
-        yield "log evidence", self.log_partition
+        yield "log evidence", self.log_evidence
         if self._known("entropy"):
             yield f"effective number of {things}", float(np.exp(float(self.entropy)))
 

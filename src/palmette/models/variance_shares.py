@@ -1,0 +1,244 @@
+"""Shares of variance: points as a likelihood, in which every split takes a share of the variance of its own cluster."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from palmette._immutable import read_only
+from palmette._jit import inline
+from palmette.array_types import Floats, Ints
+from palmette.checks import check_points
+from palmette.hierarchy import Hierarchy
+from palmette.labels import labels_of
+from palmette.models.effective_dimension import Dimension, dimension_of
+from palmette.models.pair_data import squared_distances
+from palmette.models.profiles import profiles_of
+from palmette.models.share_law import LAWS, ShareLaw, check_law
+from palmette.models.split_model import SplitModel
+from palmette.numeric import exponential, logarithm
+
+__all__ = ["VarianceShares"]
+
+_LEVELS = (0.002, 0.9)  # between which a noise level is looked for
+_TRIED = 12  # levels, and on how many hierarchies, where draws are to choose one
+_COMPARED = 50
+_LOST = 1e-12  # of the sum of squares of all points; what is less has no digits left
+
+# θ begins with these; then come the tables of the law, a row after another, each of `_STRIDE` numbers.
+_H, _LEVEL, _TOTAL, _UNEVEN, _STRIDE, _TABLES = range(6)
+
+
+@inline
+def _log_one_plus_exp(y):
+    return max(y, 0.0) + logarithm(1.0 + exponential(-abs(y)))
+
+
+@inline
+def _features(theta, n, size, sums, pairs, out):
+    squares = pairs[0] / size
+    k, own = size - 1, theta[_H] * (size - 1)
+    log_squares = logarithm(max(squares, _LOST * theta[_TOTAL])) if k > 0 else 0.0
+    out[0] = squares
+    out[1] = size
+    out[2] = log_squares
+    # The part of this cluster in the law of q.
+    out[3] = theta[_TABLES + 5 * int(theta[_STRIDE]) + int(k)] - theta[_UNEVEN] * own * log_squares
+    # The log odds that all of it is noise, and what goes with them into log ψ; none at the level 0.
+    out[4] = -np.inf
+    out[5] = 0.0
+    if theta[_LEVEL] > 0.0 and k > 0:
+        odds = own * (logarithm(theta[_LEVEL] * theta[_TOTAL] * k / (n - 1)) - log_squares)
+        out[4] = odds
+        out[5] = _log_one_plus_exp(odds)
+
+
+@inline
+def _score(theta, parent, left, right):
+    m = int(parent[1])
+    least = _LOST * theta[_TOTAL]
+    if m < 3 or parent[0] <= least:  # two leaves share out nothing, nor do equal ones
+        return 0.0
+    stride = int(theta[_STRIDE])
+    at = _TABLES + m
+    log_within = logarithm(max(left[0] + right[0], least))
+    log_taken = logarithm(max(parent[0] - left[0] - right[0], least))
+    signal = left[3] + right[3] - theta[at + 5 * stride - 2] + theta[_UNEVEN] * theta[_H] * (m - 2) * log_within
+    signal += theta[at] + theta[at + stride] * (log_taken - parent[2])
+    signal += theta[at + 2 * stride] * (log_within - parent[2])
+    steepness = theta[at + 3 * stride]
+    if steepness > 0.0:
+        signal -= _log_one_plus_exp(steepness * (theta[at + 4 * stride] - log_taken + log_within))
+    if theta[_LEVEL] == 0.0:
+        return signal
+    return max(signal, parent[4]) + logarithm(1.0 + exponential(-abs(signal - parent[4]))) - parent[5]
+
+
+@inline
+def _merge_score(theta, parent, left, right):
+    return left[0] + right[0] - parent[0]
+
+
+class VarianceShares(SplitModel):
+    """log ψ(L, R) = log [(1 − π) · signal(u, q) / noise(u, q) + π], a likelihood relative to that of noise.
+
+    A split takes a share of the sum of squares of its own cluster: SSE(P) = Δ + SSE(L) + SSE(R), with
+
+        u = Δ / SSE(P),    q = SSE(L) / (SSE(L) + SSE(R)).
+
+    In isotropic noise of d = 2h dimensions these are Beta(h, h (m − 2)) and Beta(h (l − 1), h (r − 1)) for clusters of
+    l, r and m = l + r leaves, whatever the hierarchy, and the directions of the contrasts are uniform. So Π ψ is the
+    density of the points given the hierarchy over that of noise with the same total: units, shifts and turns of the
+    points do not matter, there is no temperature, and `log_evidence` is the log Bayes factor against noise.
+
+    The signal is a `ShareLaw`: "gradual", "slight", "groups", or one of your own. In each of them a split takes more
+    than noise would, never less. So nothing is gained by joining the outer two of three groups on a line, which is
+    what `Contrasts` do, to which a wide split below a narrow one costs nothing.
+
+    If a law has a noise level σ², a cluster P is noise with odds π : (1 − π) = (σ² / its mean square)^(h (m − 1)), both
+    as shares of the mean square of all: far above that level it is to be split by the signal, below it nothing more is
+    asked. Else π = 0. Equal points have no variance to share out, and log ψ = 0 among them.
+
+    `points` is (n, d). Columns that never vary say nothing. `dimension` is the effective one unless given, since
+    columns nearly always hang together, or None for their number; see `Contrasts`. A law may count only a part of it.
+    With `profiles` = w, squared distances are 1 − w times those of the points and w times those of their profiles, the
+    rows less their own mean in units of their own spread, each as shares of their sum: 1 − r of the correlation r is
+    such a distance. Turns of the points do matter then.
+
+    All hierarchies are alike beforehand; `with_prior` changes that. To ask for support, take
+    `palmette.evidence.posterior(points)`, which leaves the law, the noise level and the distances open.
+
+    >>> import palmette as pal
+    >>> line = [[0.0], [0.3], [0.1], [5.0], [5.2], [5.3], [10.0], [10.3], [9.8]]
+    >>> post = pal.HierarchyPosterior(pal.models.VarianceShares(line, "groups"))
+    >>> [round(post.cluster_probability(c), 2) for c in ([0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 1, 2, 6, 7, 8])]
+    [0.98, 0.96, 0.98, 0.0]
+    """
+
+    n_features = 6
+    features = staticmethod(_features)
+    score = staticmethod(_score)
+    merge_score = staticmethod(_merge_score)
+    may_forbid = False
+    pairwise_holds = "squared distances"
+    log_density_offset = 0.0
+    log_evidence_without_structure = 0.0
+
+    def __init__(
+        self,
+        points: npt.ArrayLike,
+        law: ShareLaw | str = "gradual",
+        *,
+        dimension: Dimension = "effective",
+        profiles: float = 0.0,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        x = check_points(points)
+        x = x[:, (x != x[:1]).any(axis=0)]
+        if not 0.0 <= profiles <= 1.0:
+            raise ValueError(f"profiles is {profiles!r}; give the share of profiles in squared distances, from 0 to 1")
+        squared, d = squared_distances(x), dimension_of(x, dimension)
+        if profiles > 0.0:
+            rows = profiles_of(x)
+            other = squared_distances(rows)
+            if other.sum() > 0.0:
+                squared, d = _mixed(squared, other, profiles), d + profiles * (dimension_of(rows, dimension) - d)
+        self._law, self._dimension, self._profiles = check_law(law), d, float(profiles)
+        self._take(squared, labels_of(points, labels))
+
+    def _take(self, squared: Floats, labels: Sequence[str] | None) -> None:
+        self._total = float(squared.sum()) / (2 * len(squared))
+        super().__init__(len(squared), theta=self._vector(len(squared)), pairwise=[squared], labels=labels)
+
+    def _vector(self, n: int) -> Floats:
+        law = self._law
+        h = law.half_dimension(self._dimension) or 0.5  # if nothing varies it is not asked for
+        scalars = [h, law.noise_level, self._total or 1.0, 1.0 - law.evenness_of(h), n + 1]
+        return np.concatenate([scalars, law.tables(h, n).ravel()])
+
+    def with_law(self, law: ShareLaw | str) -> Self:
+        """The same points, of the same dimension, under another law."""
+        made = copy.copy(self)
+        made._law = check_law(law)
+        made._theta = read_only(made._vector(self.n_leaves))
+        return made
+
+    def of_rows(self, rows: Sequence[int] | Ints) -> Self:
+        """The model of some of the points, of the dimension that was found for all of them."""
+        at = np.asarray(rows, dtype=np.int64)
+        made = object.__new__(type(self))
+        made._dimension, made._law, made._profiles = self._dimension, self._law, self._profiles
+        made._take(self.pairwise[0][np.ix_(at, at)], [self.labels[i] for i in at.tolist()])
+        return made
+
+    def mixed_with(self, other: VarianceShares, share: float) -> Self:
+        """The same leaves at distances that are the other model's for this share, each as shares of their sum."""
+        made = object.__new__(type(self))
+        made._law = self._law
+        made._dimension, made._profiles = (
+            (1.0 - share) * one + share * two
+            for one, two in ((self.dimension, other.dimension), (self.profiles, other.profiles))
+        )
+        made._take(_mixed(self.pairwise[0], other.pairwise[0], share), self.labels)
+        return made
+
+    @property
+    def law(self) -> ShareLaw:
+        """How a split shares out the variance of its cluster."""
+        return self._law
+
+    @property
+    def noise_level(self) -> float:
+        """σ², that of the law."""
+        return self._law.noise_level
+
+    @property
+    def dimension(self) -> float:
+        """d: how many columns count; the law may count only some of them."""
+        return self._dimension
+
+    @property
+    def profiles(self) -> float:
+        """w: the share of profiles in squared distances."""
+        return self._profiles
+
+    @property
+    def free_parameters(self) -> dict[str, float]:
+        """The noise level, if there is one."""
+        return {"noise_level": self.noise_level} if self.noise_level > 0.0 else {}
+
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """The noise level from 0.002 to 0.9, if there is one."""
+        return {"noise_level": _LEVELS} if self.noise_level > 0.0 else {}
+
+    def with_parameters(self, *, noise_level: float | None = None) -> Self:  # type: ignore[override]
+        """The same with another noise level."""
+        return self if noise_level is None else self.with_law(replace(cast(Any, self._law), noise_level=noise_level))
+
+    def fitted_to(self, hierarchies: Sequence[Hierarchy]) -> Self:
+        """With the noise level, one of twelve in its range, under which these hierarchies are most probable.
+
+        If they are more than fifty, it is of fifty of them.
+        """
+        if not self.parameter_ranges:
+            return self
+        some = hierarchies[:: -(-len(hierarchies) // _COMPARED)]
+        tried = [self.with_parameters(noise_level=level) for level in np.geomspace(*_LEVELS, _TRIED).tolist()]
+        return max(tried, key=lambda model: sum(model.log_potential(hierarchy) for hierarchy in some))
+
+    def __repr__(self) -> str:
+        law = next((repr(name) for name, law in LAWS.items() if law == self._law), repr(self._law))
+        profiles = f", profiles={self.profiles:.3g}" if self.profiles > 0.0 else ""
+        return f"VarianceShares(n_leaves={self.n_leaves}, {law}, dimension={self.dimension:.4g}{profiles})"
+
+
+def _mixed(squared: Floats, other: Floats, share: float) -> Floats:
+    # Squared distances that add up to one.
+    mixed: Floats = (1.0 - share) * squared / squared.sum() + share * other / other.sum()
+    return mixed
