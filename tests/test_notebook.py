@@ -124,6 +124,13 @@ def test_a_card_has_what_is_known_and_the_picture_once_it_was_asked_for():
     assert post._repr_html_() == before
 
 
+@pytest.mark.parametrize("make", [hierarchies, lambda: chains(True), mixture], ids=["exact", "chains", "mixture"])
+def test_the_picture_of_a_card_is_at_the_heights_of_the_model(make):
+    post = make()
+    best = post.map()
+    assert post.model.with_heights(post.support(best)).in_card() in post._repr_html_()
+
+
 def test_a_partition_is_a_table_of_its_clusters_large_ones_first():
     shown = pal.Partition([0, 1, 1, 2], labels=["a", "b", "c", "d"])._repr_html_()
     cells = [cell.text for cell in ET.fromstring(shown).iter("td")]

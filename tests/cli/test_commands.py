@@ -114,6 +114,42 @@ def test_points_are_contrasts_unless_said_otherwise(run, as_json, folder):
     assert re.search(r"Model: contrasts of points in 3 columns, a = [\d.]+, b = [\d.]+", out)
 
 
+def test_heights_are_written_as_branch_lengths_if_asked(as_json, folder, similarity, labels):
+    options = ("hierarchies", *LANGUAGES, "--beta", 4, "--newick", "best.nwk")
+    plain, found = as_json(*options), as_json(*options, "--branch-lengths")
+    text = (folder / "best.nwk").read_text(encoding="utf-8").strip()
+    post = pal.HierarchyPosterior(pal.models.Dasgupta(similarity, 4.0, labels=labels))
+    assert ":" not in plain["best"][0]["newick"] + plain["consensus"]["newick"]
+    assert text == found["best"][0]["newick"]
+    for newick, hierarchy in ((text, post.map()), (found["consensus"]["newick"], post.consensus())):
+        read = pal.Hierarchy.from_newick(newick)
+        expected = post.model.with_heights(hierarchy)
+        for cluster, height in zip(expected.clusters(), expected.heights, strict=True):
+            assert read.heights[read.find([labels[leaf] for leaf in cluster])] == pytest.approx(height, abs=1e-9)
+
+
+def test_a_model_without_heights_says_that_there_are_no_lengths(run, folder):
+    graph = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)).astype(int)
+    (folder / "graph.csv").write_text("\n".join(",".join(map(str, row)) for row in graph), encoding="utf-8")
+    words = ("hierarchies", "graph.csv", "--no-header", "--precomputed", "similarity", "--model", "graph")
+    code, _, err = run(*words, "--branch-lengths", "--newick", "g.nwk")
+    assert code == 0
+    assert "no heights" in err
+    assert ":" not in (folder / "g.nwk").read_text(encoding="utf-8")
+
+
+def test_pictures_have_heights_unless_shapes_are_wanted(run, folder):
+    pytest.importorskip("matplotlib")
+    options = ("hierarchies", *LANGUAGES, "--beta", 4, "--quiet")
+    for name, more in (("scaled", ()), ("plain", ("--cladogram",))):
+        assert run(*options, *more, "--plot", f"{name}.svg", "--report", f"{name}.html")[0] == 0
+    scaled, plain = ((folder / f"{name}.svg").read_text(encoding="utf-8") for name in ("scaled", "plain"))
+    assert "<!-- height -->" in scaled
+    assert "<!-- height -->" not in plain
+    pages = [(folder / f"{name}.html").read_text(encoding="utf-8") for name in ("scaled", "plain")]
+    assert ["Branches are to scale" in page for page in pages] == [True, False]
+
+
 def test_a_table_with_more_columns_than_rows_counts_fewer(as_json, folder):
     x = np.random.default_rng(0).normal(size=(6, 2)) @ np.random.default_rng(1).normal(size=(2, 30))
     (folder / "wide.csv").write_text("\n".join(",".join(map(str, row)) for row in x), encoding="utf-8")

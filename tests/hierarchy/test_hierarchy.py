@@ -357,3 +357,15 @@ def test_support_of_other_clusters_is_passed_over():
 def test_a_hierarchy_and_a_partition_are_never_equal():
     assert Hierarchy.from_newick("(a,b);") != Partition([0, 0], ["a", "b"])
     assert Partition([0, 0], ["a", "b"]) != Hierarchy.from_newick("(a,b);")
+
+
+def test_other_heights_replace_lengths_and_leave_the_rest():
+    h = Hierarchy.from_newick("((a:1,b:1)0.9:2,c,d:4);")
+    by_node, by_inner = h.with_heights([0.5, 0, 0, 0, 2, 3]), h.with_heights([2, 3])
+    assert by_node.to_newick() == "((a:1.5,b:2)0.9:1,c:3,d:3);"
+    assert by_inner.to_newick() == "((a:2,b:2)0.9:1,c:3,d:3);"
+    bare = h.with_heights(None)
+    assert bare == h
+    assert (bare.branch_lengths, bare.heights.tolist()) == (None, [0, 0, 0, 0, 1, 2])
+    with pytest.raises(ValueError, match="give one number per node"):
+        h.with_heights([1.0])

@@ -89,6 +89,30 @@ def test_a_posterior_is_drawn_as_its_map_with_probabilities(post):
     assert len(lines(ax)) == best.n_nodes - 1
 
 
+def test_a_posterior_is_drawn_at_the_heights_of_its_model_or_by_its_shape(post):
+    best = post.map()
+    heights, steps = post.model.heights(best)[best.n_leaves :], best.heights[best.n_leaves :]
+    for picture in (plot.dendrogram, beside):
+        assert {round(x, 9) for line in lines(picture(post)) for x in line[1:, 0]} == set(heights.round(9))
+        assert {x for line in lines(picture(post, heights=False)) for x in line[1:, 0]} == set(steps)
+    assert plot.dendrogram(post).get_xlabel() == "height"
+    assert plot.dendrogram(post, heights=False).get_xlabel() == ""
+    scaled = pal.Hierarchy.from_newick("((a:1,b:1):2,c:3);")
+    assert {x for line in lines(plot.dendrogram(scaled, heights=False)) for x in line[1:, 0]} == {1.0, 2.0}
+    graph = pal.HierarchyPosterior(pal.models.HierarchicalRandomGraph(np.eye(6)[::-1]))
+    assert plot.dendrogram(graph).get_xlabel() == ""
+
+
+def beside(posterior, **options):
+    return plot.heatmap_with_dendrogram(posterior, annotate=False, **options).axes[0].child_axes[0]
+
+
+def test_a_cluster_of_leaves_that_are_alike_is_seen():
+    ax = plot.dendrogram(pal.HierarchyPosterior(pal.models.SumOfSquares([[0.0], [0.0], [7.0]])))
+    assert min(line[:, 0].max() for line in lines(ax)) == 0.0
+    assert ax.get_xlim()[1] < 0.0
+
+
 def test_branches_are_brackets_at_the_heights_and_the_root_is_on_its_side():
     hierarchy = pal.Hierarchy.from_newick("((a:1,b:1):2,c:3);")
     for orientation, axis, inverted in [

@@ -359,3 +359,20 @@ def test_a_page_points_at_a_map_only_if_there_is_one(n, has_map, tmp_path):
     assert ("Point at the map to compare two leaves; choose a cluster" in page.prose()) == has_map
     assert ("Choose a cluster to see how it could be split" in page.prose()) != has_map
     assert ("too many for a map of all pairs" in page.prose()) != has_map
+
+
+def test_hierarchies_are_drawn_at_the_heights_of_the_model_or_by_their_shape(tmp_path):
+    post = pal.HierarchyPosterior(pal.models.SumOfSquares([[0.0], [0.1], [5.0], [6.0], [20.0]]))
+    scaled, plain = (
+        Page(report.write(post, tmp_path / f"{heights}.html", n_alternatives=1, heights=heights))
+        for heights in (True, False)
+    )
+    assert scaled.data == plain.data
+    assert "Branches are to scale" in scaled.prose()
+    assert "Branches are to scale" not in plain.prose()
+    best = post.map()
+    for page, heights in ((scaled, post.model.heights(best)), (plain, best.heights)):
+        dots = [float(given["cx"]) for tag, given in page.elements if tag == "circle" and given["r"] == "4.5"]
+        found = np.sort(dots[: best.n_leaves - 1])  # the consensus comes later
+        below = heights[-1] - np.sort(heights[best.n_leaves :])[::-1]  # the root
+        np.testing.assert_allclose((found - found[0]) / (found[-1] - found[0]), below / below[-1], atol=1e-3)

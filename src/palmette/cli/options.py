@@ -16,6 +16,7 @@ __all__ = [
     "beyond_options",
     "bootstrap_options",
     "draws_option",
+    "heights_options",
     "input_options",
     "matrix_option",
     "memory_option",
@@ -168,6 +169,10 @@ bootstrap_options = stack(
         help="How the hierarchy of drawn columns is found: the best of the model, a greedy search, average linkage.  "
         f"[default: map up to {DEFAULTS.resampled_leaves} leaves, else greedy]",
     ),
+)
+heights_options = stack(
+    click.option("--cladogram", is_flag=True, help="Draw hierarchies by their shape alone, without heights."),
+    click.option("--branch-lengths", is_flag=True, help="Write the heights that are drawn into Newick, as lengths."),
 )
 _json_options = (
     click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout, for programs."),

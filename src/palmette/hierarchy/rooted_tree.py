@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palmette._immutable import Labelled, read_only
 from palmette.array_types import Floats, Ints
-from palmette.checks import as_integers, optional_node_values
+from palmette.checks import as_integers, node_values, optional_node_values
 from palmette.hierarchy import arrays
 from palmette.labels import leaf_index, leaf_number, leaf_numbers
 from palmette.links import Links
@@ -156,6 +156,18 @@ class RootedTree(Labelled):
             support = [nodes.get(node, np.nan) for node in range(self.n_nodes)]
         values = optional_node_values(support, self.n_nodes, "support")
         return self._make(self.links, self.labels, self._heights, self._lengths, values)
+
+    def with_heights(self, heights: ArrayLike | None) -> Self:
+        """The same hierarchy with other heights, one per node, or one per inner node with the leaves at 0; None: none.
+
+        Branch lengths are then the differences of these heights, or there are none.
+
+        >>> from palmette.hierarchy import Hierarchy
+        >>> Hierarchy.from_newick("((a,b)0.75,c);").with_heights([1.0, 3.0]).to_newick()
+        '((a:1,b:1)0.75:2,c:3);'
+        """
+        values = None if heights is None else node_values(heights, self.n_leaves, self.n_nodes, "heights")
+        return self._make(self.links, self.labels, values, None, self.support)
 
     def clusters(self) -> list[frozenset[int]]:
         """The cluster of every node, in order: singletons first, the root last.

@@ -17,6 +17,7 @@ from palmette.checks import check_points, check_positive
 from palmette.hierarchy import Hierarchy
 from palmette.labels import labels_of
 from palmette.models.effective_dimension import Dimension, dimension_of
+from palmette.models.heights import scatters
 from palmette.models.pair_data import squared_distances
 from palmette.models.split_model import SplitModel, require_binary
 from palmette.numeric import LOG_2_PI, logarithm
@@ -114,14 +115,9 @@ class Contrasts(SplitModel):
     def increments(self, hierarchy: Hierarchy) -> Floats:
         """(n − 1,): Δ = |c|² of every split of a binary hierarchy on the same labels."""
         tree = require_binary(hierarchy).aligned_to(self.labels)
-        n = tree.n_leaves
-        corner = np.zeros((n + 1, n + 1))  # clusters are intervals of the leaves in order, so sums are differences
-        corner[1:, 1:] = self.pairwise[0][np.ix_(tree.leaf_order, tree.leaf_order)].cumsum(axis=0).cumsum(axis=1)
-        first, last = tree.intervals.T
-        twice = corner[last, last] - 2 * corner[first, last] + corner[first, first]
-        squares = twice / (2 * (last - first))
+        squares = scatters(tree, self.pairwise[0])
         left, right = tree.children.T
-        increments: Floats = np.maximum(squares[n:] - squares[left] - squares[right], 0.0)
+        increments: Floats = np.maximum(squares[tree.n_leaves :] - squares[left] - squares[right], 0.0)
         return increments
 
     @property

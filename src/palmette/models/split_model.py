@@ -17,6 +17,7 @@ from palmette.models.base import FeatureModel, Model, recast, require_masks
 from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
 from palmette.models.features import feature_log_psi, size_features
 from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
+from palmette.models.heights import scatter_heights, self_similarity
 from palmette.threads import Workers
 from palmette.trellis.counting import log_hierarchies
 
@@ -90,6 +91,24 @@ class HierarchyModel(Model):
         """
         return None
 
+    def heights(self, hierarchy: Hierarchy) -> Floats | None:
+        """(n_nodes,): how high the nodes of a hierarchy on the same labels are drawn; None, as here: by its shape.
+
+        0 at leaves, and never falling from a child to its parent. The hierarchy may have any number of parts at a node.
+        """
+        return None
+
+    def with_heights(self, hierarchy: Hierarchy) -> Hierarchy:
+        """The same hierarchy with `heights`, and so with branch lengths; as it is if the model has none for it.
+
+        >>> import palmette as pal
+        >>> model = pal.models.SumOfSquares([[0.0], [3.0], [7.0]], labels=["a", "b", "c"])
+        >>> model.with_heights(pal.Hierarchy.from_newick("((a,b),c);")).to_newick(digits=3)
+        '((a:0.427,b:0.427):0.573,c:1);'
+        """
+        found = self.heights(hierarchy)
+        return hierarchy if found is None else hierarchy.with_heights(found)
+
     def log_potential(self, hierarchy: Hierarchy) -> float:
         """Σ log ψ over the splits of a binary hierarchy on the same labels (any number of leaves)."""
         return self.aligned_log_potential(require_binary(hierarchy).aligned_to(self.labels))
@@ -138,6 +157,9 @@ class SplitModel(FeatureModel, HierarchyModel):
     ``merge_score(theta, parent, left, right)``
         what greedy agglomeration maximises; `score` unless you say otherwise. Cost models must: the largest log ψ
         of a cost model belongs to the *least* similar pair.
+    ``pairwise_holds``, ``heights(hierarchy)``
+        "squared distances" or "similarities", if that is what the first matrix of `pairwise` holds; and how high nodes
+        are drawn. With the first comes the second: the root of each cluster's share of all scatter.
     ``bound(theta, n, members, additive, pairwise)``
         at least the largest log potential of a hierarchy over the cluster whose leaves are ``members`` (three or more);
         `additive` and `pairwise` are the model's whole arrays. It steers `search.a_star`, which is exact with any such
@@ -200,6 +222,23 @@ class SplitModel(FeatureModel, HierarchyModel):
             for name in _NOT_INHERITED:
                 if name not in vars(cls):
                     setattr(cls, name, getattr(SplitModel, name))
+
+    def heights(self, hierarchy: Hierarchy) -> Floats | None:
+        """(n_nodes,): √(S(C) / S(all leaves)), S(C) = Σ d_ij / |C| over the pairs of leaves of a cluster C.
+
+        d is what the first matrix of `pairwise` holds: squared distances, so that S is the sum of squares within C, or
+        c minus similarities, which are squared distances too with the smallest c that makes them such. None if the
+        matrix holds neither, or if no two leaves differ.
+        """
+        if self.pairwise_holds is None:
+            return None
+        given: Floats = self.pairwise[0]
+        apart = given if self.pairwise_holds == "squared distances" else self._self_similarity - given
+        return scatter_heights(hierarchy.aligned_to(self.labels), apart)
+
+    @functools.cached_property
+    def _self_similarity(self) -> float:
+        return self_similarity(self.pairwise[0])
 
     @property
     def compiled_merge_score(self) -> Any:

@@ -72,6 +72,10 @@ class PriorModel(HierarchyModel):
         fitted = self.model.fitted_to(hierarchies)
         return None if fitted is None else cast(Self, with_prior(fitted, self.prior))
 
+    def heights(self, hierarchy: Hierarchy) -> Floats | None:
+        """Those of the model: the prior sees sizes, and no data."""
+        return self.model.heights(hierarchy)
+
     def log_prior(self, hierarchy: Hierarchy) -> float:
         """log p(H) of a binary hierarchy on the same labels, before the data are seen."""
         aligned = require_binary(hierarchy).aligned_to(self.labels)

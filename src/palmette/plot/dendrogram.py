@@ -12,6 +12,7 @@ from palmette.array_types import Floats
 from palmette.drawing.classes import class_of_leaves
 from palmette.evaluate import BootstrapRow
 from palmette.hierarchy import Hierarchy
+from palmette.models.heights import drawn_at
 from palmette.plot._axes import frame, own_axes, width_of_names
 from palmette.plot._branches import check_side, draw_branches, line_width, with_shown_support, write_support
 from palmette.plot._leaves import label_rows, leaf_order
@@ -32,6 +33,7 @@ def dendrogram(
     intervals: npt.ArrayLike | None = None,
     bootstrap: Iterable[BootstrapRow] | None = None,
     orientation: str = "left",
+    heights: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """A hierarchy with its labels, and the support of every cluster: a number on its branch, the darker the higher.
@@ -42,9 +44,13 @@ def dendrogram(
     labels. `order` lists the leaves, numbers or labels, from the first row on. `intervals` (n_nodes, 2) are drawn as
     bars at the nodes, from one height to another, where they are not NaN: those of `posterior.node_ages`. `bootstrap`
     are rows of `evaluate.bootstrap`: AU and BP of clusters, written below their branches in per cent. `orientation`
-    is the side of the root: "left", "right", "top" or "bottom". Heights or branch lengths are drawn to scale where
-    there are any; else a cluster is one step above its highest child. When there is no room, numbers and then names are
+    is the side of the root: "left", "right", "top" or "bottom". When there is no room, numbers and then names are
     thinned out; a note says so.
+
+    Heights are drawn to scale where there are any: those of a `Hierarchy`, its branch lengths, or of a posterior those
+    that its model has: of points and of similarities the root of each cluster's share of all scatter (see
+    `SplitModel.heights`). Else, and with ``heights=False``, a cluster is one step above its highest child. For another
+    hierarchy of a posterior take ``posterior.model.with_heights(hierarchy)``.
 
     >>> import matplotlib; matplotlib.use("agg")
     >>> ax = dendrogram(Hierarchy.from_newick("((a,b)0.9,c);"))
@@ -52,7 +58,7 @@ def dendrogram(
     (['a', 'b', 'c'], ['0.90'])
     """
     check_side(orientation)
-    tree = with_shown_support(hierarchy, support)
+    tree = drawn_at(with_shown_support(hierarchy, support), hierarchy, heights)
     kinds = class_of_leaves(classes, tree.labels)
     leaves = tree.leaf_order.tolist() if order is None else leaf_order(order, tree.labels)
     ax = own_axes(ax, *_figure_size(tree, orientation))
@@ -105,6 +111,7 @@ def _figure_size(tree: Hierarchy, orientation: str) -> tuple[float, float]:
 def _set_limits(ax: Axes, across: Floats, n: int, orientation: str) -> None:
     low, high = float(across.min()), float(across.max())
     room = 0.04 * ((high - low) or 1.0)
+    low -= 0.2 * room * bool((across[n:] == low).any())  # a cluster whose leaves are alike should be seen
     along = (high + room, low) if orientation in ("left", "bottom") else (low, high + room)
     if orientation in ("left", "right"):
         ax.set(xlim=along, ylim=(n - 0.5, -0.5))

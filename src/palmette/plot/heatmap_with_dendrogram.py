@@ -12,6 +12,7 @@ from scipy.spatial.distance import squareform
 from palmette.array_types import Floats, Ints
 from palmette.drawing.classes import class_of_leaves
 from palmette.hierarchy import Hierarchy
+from palmette.models.heights import drawn_at
 from palmette.plot._axes import PLAIN, fix, new_figure, settle, shown_names, width_of_names
 from palmette.plot._branches import draw_branches, line_width, with_shown_support, write_support
 from palmette.plot._cells import draw_cells, write_numbers
@@ -39,6 +40,7 @@ def heatmap_with_dendrogram(
     hierarchy: Hierarchy | None = None,
     classes: Mapping[str, Any] | Sequence[Any] | None = None,
     annotate: bool | None = None,
+    heights: bool = True,
 ) -> Figure:
     """How near any two leaves are according to a posterior, or a table of the leaves, beside a hierarchy.
 
@@ -46,7 +48,7 @@ def heatmap_with_dendrogram(
     most probable hierarchy with the probabilities of its clusters. Of one over partitions (or draws): P(i ~ j), the
     probability of sharing a cluster, beside the average linkage of 1 − P(i ~ j), whose merges are at the mean
     probability of *not* sharing one. `hierarchy` is another one to show. `annotate`: numbers in the cells; None: up to
-    12 leaves. `classes` are as in `dendrogram`.
+    12 leaves. `classes` and `heights` are as in `dendrogram`.
 
     `matrix` is a table to show in place of that, (n, d) with a row for each leaf, such as samples by genes: an array,
     or a DataFrame, which is put into order by its index. `posterior` may then be a `Hierarchy`. `columns` are the names
@@ -67,6 +69,7 @@ def heatmap_with_dendrogram(
     if table is None or (partitions and hierarchy is None):
         pairs = values_of(posterior.coclustering() if partitions else posterior.expected_lca_size())
     best = _hierarchy_of(posterior, pairs, partitions) if hierarchy is None else with_shown_support(hierarchy)
+    best = drawn_at(best, posterior if hierarchy is None and not partitions else best, heights)
     best = best if best.labels == labels else best.aligned_to(labels)
     if table is not None:
         order = common_order(best, table.row_distances())
@@ -78,7 +81,7 @@ def heatmap_with_dendrogram(
         figure, ax = _figure(labels, 1.2 if partitions else 0.95)
         _draw_matrix(ax, pairs, order, partitions, annotate)
     tree = _tree_axes(ax, best, rows_of(order))
-    if partitions and hierarchy is None:
+    if partitions and hierarchy is None and heights:
         tree.set_xlabel("1 − P(i ~ j), mean", fontsize=8.5)
     label_rows(ax, labels, kinds, order)
     settle(ax)

@@ -192,7 +192,7 @@ class Posterior(Distribution[Clustering], Generic[Clustering, AnyModel, AnyTrell
             yield f"effective number of {self._model.clusterings}", float(np.exp(self.entropy))
 
     def _repr_html_(self) -> str:
-        best: Any = self._shown(self._best) if self._known("_best") else None
+        best: Any = self._pictured(self._best) if self._known("_best") else None
         return card(type(self).__name__, self._facts(), best)
 
     def __repr__(self) -> str:

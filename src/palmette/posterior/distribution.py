@@ -128,6 +128,10 @@ class Distribution(Cached, Generic[Clustering]):
         """The same clustering as it is handed out, with what is known of it."""
         return x
 
+    def _pictured(self, x: Clustering) -> Clustering:
+        """The same clustering as a card shows it."""
+        return self._shown(x)
+
     def _require_possible(self) -> None:
         if self.log_partition == -np.inf:
             raise self._impossible()

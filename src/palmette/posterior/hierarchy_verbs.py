@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,11 @@ class HierarchyVerbs(Distribution[Hierarchy]):
 
     clusterings = "hierarchies"
     _thing = "hierarchy"
+
+    @property
+    @abstractmethod
+    def model(self) -> Any:
+        """What gives log ψ."""
 
     @property
     @abstractmethod
@@ -125,6 +131,10 @@ class HierarchyVerbs(Distribution[Hierarchy]):
         trellis = self.passes.trellis
         count = n_splits(self.n_leaves) if trellis is None else trellis.n_splits
         return self.support(x) if self._known("_outside") or count <= DEFAULTS.support_splits else x
+
+    def _pictured(self, x: Hierarchy) -> Hierarchy:
+        found: Hierarchy = self.model.with_heights(self._shown(x))
+        return found
 
     def _masks(self, clusters: npt.NDArray[np.integer]) -> list[int]:
         return [self.passes.mask_of(int(cluster)) for cluster in clusters]

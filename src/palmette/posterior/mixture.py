@@ -368,7 +368,7 @@ class Mixture(Distribution[Clustering], Generic[Clustering, AnyPosterior, AnyTre
         ]
         more = len(self._parts) - _SHOWN
         parts = html_table(["weight", *names], rows, f"… and {more} lighter ones" if more > 0 else "")
-        best: Any = self._shown(self._best) if self._known("_best") else None
+        best: Any = self._pictured(self._best) if self._known("_best") else None
         return card(type(self).__name__, self._facts(), parts, best)
 
     def __repr__(self) -> str:

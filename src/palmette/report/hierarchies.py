@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from palmette.coalescent import CoalescentDraws
 from palmette.hierarchy import Hierarchy
+from palmette.models.heights import drawn_at
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, alternatives, panel, support_legend
 from palmette.report.listing import Hierarchies, Listing, hierarchy_listing
@@ -21,11 +22,11 @@ _HINT = "Point at a cluster to see its members; choose it to see how else it cou
 
 
 def hierarchy_contents(
-    posterior: Hierarchies, classes: Classes, n_alternatives: int, min_probability: float
+    posterior: Hierarchies, classes: Classes, n_alternatives: int, min_probability: float, heights: bool
 ) -> Contents:
     """Summary, dendrogram, alternatives and data of a posterior over hierarchies."""
     best, drawn, listing, pictures = shown_hierarchies(
-        posterior, max(2, n_alternatives), min_probability, "Most probable"
+        posterior, max(2, n_alternatives), min_probability, "Most probable", heights
     )
     account = account_of(posterior, best, listing, _validity(posterior))
     return Contents(
@@ -50,26 +51,31 @@ class ShownHierarchies(NamedTuple):
 
 
 def shown_hierarchies(
-    posterior: Hierarchies | SampledPosterior, n_best: int, min_probability: float, title: str
+    posterior: Hierarchies | SampledPosterior, n_best: int, min_probability: float, title: str, heights: bool
 ) -> ShownHierarchies:
     """The best ones, the first of them, which is called `title`, and a consensus to be drawn, and the clusters."""
-    best = [(found.aligned_to(posterior.labels), value) for found, value in posterior.best(n_best)]
-    drawn, listing = with_consensus(posterior, title, best[0][0], min_probability)
+    found = [(hierarchy.aligned_to(posterior.labels), value) for hierarchy, value in posterior.best(n_best)]
+    best = [(drawn_at(hierarchy, posterior, heights), value) for hierarchy, value in found]
+    drawn, listing = with_consensus(posterior, title, best[0][0], min_probability, heights)
     known = clusters_of(best[:1])[0][0]
     pictures = [
-        small_tree(found, known, f"Hierarchy {number}") if found.n_leaves <= SMALL else None
-        for number, (found, _) in enumerate(best, start=1)
+        small_tree(one, known, f"Hierarchy {number}") if one.n_leaves <= SMALL else None
+        for number, (one, _) in enumerate(best, start=1)
     ]
     return ShownHierarchies(best, drawn, listing, pictures)
 
 
 def with_consensus(
-    posterior: Hierarchies | SampledPosterior | CoalescentDraws, title: str, best: Hierarchy, min_probability: float
+    posterior: Hierarchies | SampledPosterior | CoalescentDraws,
+    title: str,
+    best: Hierarchy,
+    min_probability: float,
+    heights: bool,
 ) -> tuple[dict[str, Hierarchy], Listing]:
     """The best, which is called `title`, and a consensus to be drawn, and the clusters."""
     drawn = {title: best}
     if 2 < posterior.n_leaves <= _AGREED:
-        drawn["Consensus"] = posterior.consensus().aligned_to(posterior.labels)
+        drawn["Consensus"] = drawn_at(posterior.consensus().aligned_to(posterior.labels), posterior, heights)
     shown = [drawn_clusters(hierarchy) for hierarchy in drawn.values()]
     return drawn, hierarchy_listing(posterior, shown[0], shown[-1], min_probability)
 
@@ -83,7 +89,7 @@ def hierarchy_picture(drawn: dict[str, Hierarchy], listing: Listing, classes: Cl
         element("div", tree(found, listing, classes, f"tree-{i}"), class_="canvas", hidden=i > 0)
         for i, found in enumerate(drawn.values())
     ]
-    left = element("div", _switch(list(drawn)), *pictures, support_legend(classes), _note(n))
+    left = element("div", _switch(list(drawn)), *pictures, support_legend(classes), _note(drawn))
     return element("div", left, panel(hint), class_="stage")
 
 
@@ -97,13 +103,16 @@ def _switch(names: list[str]) -> Html | None:
     return element("div", joined(buttons), class_="switch", role="group", aria_label="Which hierarchy is shown")
 
 
-def _note(n: int) -> Html:
+def _note(drawn: dict[str, Hierarchy]) -> Html:
+    first = next(iter(drawn.values()))
     words = (
         "Numbers are per cent: how probable it is that these leaves form a cluster, in whatever hierarchy. "
         "The consensus has every cluster above 50 % and leaves the rest open. "
         "With the keyboard: Tab to the picture, arrows to move, Enter to choose."
     )
-    if n > MAX_ROWS:
+    if first.branch_lengths is not None:
+        words += " Branches are to scale: leaves that meet further left are further apart."
+    if first.n_leaves > MAX_ROWS:
         words += " Triangles stand for clusters with too many leaves to draw."
     return element("p", words, class_="fine")
 

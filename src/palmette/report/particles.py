@@ -4,6 +4,7 @@ import numpy as np
 
 from palmette.coalescent import CoalescentDraws
 from palmette.coalescent.verdict import ParticleVerdict
+from palmette.models.heights import drawn_at
 from palmette.report.classes import Classes
 from palmette.report.contents import Contents, cards
 from palmette.report.hierarchies import SMALL, hierarchy_picture, with_consensus
@@ -18,10 +19,12 @@ _WORDS = ("In nearly all histories", "In most histories", "Contested")
 _HINT = "Point at a cluster to see its members and its probability."
 
 
-def particle_contents(draws: CoalescentDraws, classes: Classes, n_alternatives: int, least: float) -> Contents:
+def particle_contents(
+    draws: CoalescentDraws, classes: Classes, n_alternatives: int, least: float, heights: bool
+) -> Contents:
     """The verdict, the most credible history with its times, what each run holds most credible, and data."""
-    best = draws.most_credible().aligned_to(draws.labels)
-    drawn, listing = with_consensus(draws, "Most credible", best, least)
+    best = drawn_at(draws.most_credible().aligned_to(draws.labels), draws, heights)
+    drawn, listing = with_consensus(draws, "Most credible", best, least, heights)
     return Contents(
         things="histories",
         labels=draws.labels,

@@ -15,11 +15,11 @@ _HINT = "choose a cluster to see what it could be joined with."
 
 
 def sampled_hierarchy_contents(
-    posterior: SampledPosterior, classes: Classes, n_alternatives: int, min_probability: float
+    posterior: SampledPosterior, classes: Classes, n_alternatives: int, min_probability: float, heights: bool
 ) -> Contents:
     """The verdict, the chains, the dendrogram with support, what else was drawn, and data."""
     best, drawn, listing, pictures = shown_hierarchies(
-        posterior, max(1, n_alternatives), min_probability, "Best that was found"
+        posterior, max(1, n_alternatives), min_probability, "Best that was found", heights
     )
     labels, first = posterior.labels, "The best that was found."
     return Contents(

@@ -9,7 +9,7 @@ from palmette.checks import check_integer, check_share
 from palmette.defaults import DEFAULTS
 from palmette.evaluate import BootstrapRow
 from palmette.report.bootstrap import add_bootstrap
-from palmette.report.classes import Classes, read_classes
+from palmette.report.classes import read_classes
 from palmette.report.contents import Contents
 from palmette.report.hierarchies import hierarchy_contents
 from palmette.report.listing import AnyPosterior
@@ -22,7 +22,7 @@ from palmette.whole_files import write_whole
 
 __all__ = ["write"]
 
-_CONTENTS: dict[tuple[str, str], Callable[[Any, Classes, int, float], Contents]] = {
+_CONTENTS: dict[tuple[str, str], Callable[..., Contents]] = {
     ("hierarchies", "sums"): hierarchy_contents,
     ("hierarchies", "averages"): hierarchy_contents,
     ("hierarchies", "chains"): sampled_hierarchy_contents,
@@ -45,6 +45,7 @@ def write(
     n_alternatives: int = 5,
     min_probability: float = DEFAULTS.min_probability,
     bootstrap: Iterable[BootstrapRow] | None = None,
+    heights: bool = True,
 ) -> Path:
     """Write a report on a posterior to `path`: one HTML file that needs no network and no other file.
 
@@ -56,10 +57,11 @@ def write(
     `CoalescentDraws` it opens with whether the runs agree; the best history is the most credible one, with its times.
 
     `bootstrap` are rows of `palmette.evaluate.bootstrap`, shown as AU and BP beside the probabilities of hierarchies.
-    `classes`: one per leaf, in the order of the labels; leaves are marked with them, no model sees them. `seed` and
-    `command` are written down as given. Of `data`, which is an array, bytes or the path of a file, the SHA-256 is.
-    Returns the path; if it cannot be written, an older file stays as it was. Raises `ImpossibleData` if everything has
-    probability zero.
+    With ``heights=False`` hierarchies are drawn by their shape alone, and not at the heights that they, or the model,
+    have (see `palmette.plot.dendrogram`). `classes`: one per leaf, in the order of the labels; leaves are marked with
+    them, no model sees them. `seed` and `command` are written down as given. Of `data`, which is an array, bytes or the
+    path of a file, the SHA-256 is. Returns the path; if it cannot be written, an older file stays as it was. Raises
+    `ImpossibleData` if everything has probability zero.
     """
     contents_of = _CONTENTS.get((getattr(posterior, "clusterings", ""), getattr(posterior, "kind", "")))
     if contents_of is None:
@@ -71,7 +73,8 @@ def write(
     n_alternatives = check_integer("n_alternatives", n_alternatives, 0)
     least = check_share("min_probability", min_probability)
     origin = provenance(posterior, seed, command, data)
-    contents = contents_of(posterior, marks, n_alternatives, least)
+    drawn = {"heights": heights} if posterior.clusterings == "hierarchies" else {}
+    contents = contents_of(posterior, marks, n_alternatives, least, **drawn)
     if bootstrap is not None:
         add_bootstrap(contents.listing, posterior.labels, bootstrap)
     text = page(contents, origin, title or f"{contents.things.capitalize()} of {posterior.n_leaves:,} leaves")

@@ -17,6 +17,7 @@ from palmette.cli.options import (
     beyond_options,
     bootstrap_options,
     draws_option,
+    heights_options,
     output_options,
     posterior_options,
 )
@@ -49,6 +50,7 @@ _dimension = click.option(
 @answer_options
 @draws_option("Exact draws")
 @bootstrap_options
+@heights_options
 @output_options("newick", "table", "nexus", "plot", "report")
 def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> None:
     """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input).

@@ -12,6 +12,7 @@ import numpy as np
 import palmette as pal
 from palmette.cli._group import COMMAND_LINE
 from palmette.cli.asking.bootstrap import Figures, Resampled
+from palmette.cli.notes import note
 from palmette.cli.options import NEXUS_DRAWS
 from palmette.cli.reading.columns import Leaves
 from palmette.cli.telling import results, summary
@@ -93,6 +94,7 @@ class Answers(ABC):
                 data=self.leaves.table.raw,
                 min_probability=self.options["min_probability"],
                 bootstrap=None if self.resampled is None else self.resampled.rows,
+                heights=not self.options.get("cladogram", False),
             )
 
     def _write_table(self) -> None:
@@ -176,8 +178,21 @@ class HierarchyAnswers(Answers):
 
     @cached_property
     def best(self) -> list[tuple[Any, Any]]:
-        """The most probable hierarchies with support, and their log-probabilities."""
-        return self._supported
+        """The most probable hierarchies with support, as they are written, and their log-probabilities."""
+        return [(self._written(hierarchy), value) for hierarchy, value in self._supported]
+
+    @cached_property
+    def consensus(self) -> pal.Hierarchy:
+        """What is more probable than the threshold, as it is written."""
+        return self._written(self.posterior.consensus(self.options["threshold"]))
+
+    def _written(self, hierarchy: pal.Hierarchy) -> pal.Hierarchy:
+        return self._scaled(hierarchy) if self.options.get("branch_lengths", False) else hierarchy
+
+    def _scaled(self, hierarchy: pal.Hierarchy) -> pal.Hierarchy:
+        # With the heights that the model has; particles have their own, and no model.
+        model = getattr(self.posterior, "model", None)
+        return hierarchy if model is None else model.with_heights(hierarchy)
 
     @cached_property
     def _supported(self) -> list[tuple[Any, Any]]:
@@ -189,13 +204,17 @@ class HierarchyAnswers(Answers):
 
     def _write_own(self, files: Files) -> None:
         best = self.best[0][0]
+        if self.options.get("branch_lengths", False) and best.branch_lengths is None:
+            words = "the model has no heights for this hierarchy, so there are no branch lengths to write."
+            note(words, self.options["quiet"])
         files.write_newick(best)
         files.write_nexus(lambda: self.draws(NEXUS_DRAWS))
         files.write_plot(lambda: self._plotted(best))
 
     def _plotted(self, best: pal.Hierarchy) -> Any:
         rows = None if self.resampled is None else self.resampled.rows
-        return pal.plot.dendrogram(best, classes=self.leaves.classes, bootstrap=rows)
+        heights = not self.options.get("cladogram", False)
+        return pal.plot.dendrogram(self._scaled(best), classes=self.leaves.classes, bootstrap=rows, heights=heights)
 
     def _say_one(self, title: str, found: Any) -> None:
         summary.say_hierarchy(title, found, self.leaves.classes)

@@ -64,8 +64,7 @@ class SampledHierarchyAnswers(_FromChains, HierarchyAnswers):
     best_title = "The most probable hierarchy that was found"
 
     @cached_property
-    def best(self) -> list[tuple[Any, Any]]:
-        """The most probable hierarchies that were found, with support."""
+    def _supported(self) -> list[tuple[Any, Any]]:
         return [(with_support(h, self.posterior), None) for h, _ in self.posterior.best(self.options["best"])]
 
 

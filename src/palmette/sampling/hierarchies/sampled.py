@@ -288,6 +288,7 @@ class SampledPosterior(Sampled[SplitModel, Hierarchy, SparseTrellis]):
         return f"SampledPosterior({self.model!r}{self.conditions.phrase()}: {self._judgement()})"
 
     def _repr_html_(self) -> str:
-        best = self.support(self._found[0]) if self._known("_found") and self._known("_smoothed") else None
+        known = self._known("_found") and self._known("_smoothed")
+        best = self.model.with_heights(self.support(self._found[0])) if known else None
         conditions = ("conditions", self.conditions.phrase().strip() or None)
         return card("SampledPosterior", [*self._facts(), conditions], best)
