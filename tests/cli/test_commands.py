@@ -204,6 +204,16 @@ def test_clear_groups_of_points_are_found_with_nothing_said(as_json, run, three)
     assert ", averaged log evidence = " in out
 
 
+def test_an_average_over_constants_has_a_page_and_files(run, folder, three):
+    files = ("--report", "r.html", "--membership", "m.csv", "--table", "t.csv")
+    assert run("partitions", "three.csv", "--quiet", *files)[0] == 0
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "very strongly prefer several clusters" in page
+    assert "averaged over" in page
+    assert [row["cluster"] for row in rows_of(folder / "m.csv")] == [*"111122223333"]
+    assert float(rows_of(folder / "t.csv")[0]["probability"]) > 0.9
+
+
 def test_constants_that_are_given_stay_and_the_others_are_left_open(as_json, three):
     found = as_json("partitions", "three.csv", "--concentration", 2, "--within", 0.3)
     likelihood = pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=0.3)
