@@ -59,6 +59,7 @@ def test_every_table_of_clusters_begins_at_the_same_probability():
         ("cli.commands.coalescent", "most_particles"),
         ("cli.commands.ultrametric", "starts"),
         ("cli.reading.partition_models", "pseudo_count"),
+        ("cli.reading.partition_models", "within"),
         ("sklearn.partitions", "pseudo_count"),
         ("cli.telling.summary", "min_probability"),
         ("cli.tour", "min_probability"),

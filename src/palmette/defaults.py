@@ -106,11 +106,13 @@ class Defaults:
     max_clusters: int = 20_000
     #: The same where growing is all that was asked for, with `search.grow`: as much as memory holds with ease.
     grown_clusters: int = 200_000
-    #: Variance within clusters that a Dirichlet process expects of standardised columns: half of their spread.
+    #: Variance within clusters of standardised columns at which a Dirichlet process begins, before the evidence: half
+    #: of their spread.
     within: float = 0.25
     #: The same for a clusterer, as a share of each column's: as all its defaults, by the sets of docs/scikit_learn.md.
     fitted_within: float = 0.1
-    #: Rows that the mean of all counts for in each cluster: below 1 they may lie further apart than they are wide.
+    #: Rows that the mean of all counts for in each cluster where the variance within is given, and not found: below 1
+    #: clusters may lie further apart than they are wide.
     pseudo_count: float = 0.1
     #: Nats within which parameters are at their best: far below the 1 from which on evidence begins to tell.
     evidence_tolerance: float = 0.02

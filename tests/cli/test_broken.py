@@ -95,7 +95,17 @@ COMMANDS = {
     "a dimension for a cost": ((*COSTS, "--dimension", "2"), "--dimension is for --model contrasts"),
     "no dimension": ((*HIERARCHIES, "--dimension", "few"), "not effective, columns or a positive number"),
     "points for a model of pairs": ((*HIERARCHIES, "--model", "graph"), "--precomputed similarity"),
-    "no centre": ((*PARTITIONS, "--centre", "median"), "neither a number nor mean"),
+    "no centre": ((*PARTITIONS, "--model", "correlation", "--centre", "median"), "neither a number nor mean"),
+    "a temperature of a process": ((*PARTITIONS, "--beta", "2"), "or add --model correlation"),
+    "similarities of a process": ((*PARTITIONS, "--similarity", "cosine"), "is about similarities, and a Dirichlet"),
+    "a concentration of a cost": (
+        (*PARTITIONS, "--model", "correlation", "--concentration", "2"),
+        "correlation clustering has none of it",
+    ),
+    "a variance of zeros and ones": (
+        (*PARTITIONS, "--likelihood", "binary", "--within", "0.5"),
+        "--within is of --likelihood normal",
+    ),
     "too many clusters": ((*PARTITIONS, "--clusters", "99"), "12 leaves cannot be put into 99"),
     "no concentration": ((*PARTITIONS, "--model", "dirichlet-process", "--concentration", "0"), "concentration is 0"),
     "no variance": ((*PARTITIONS, "--model", "dirichlet-process", "--within", "-1"), "not a positive number"),

@@ -193,7 +193,7 @@ def test_partitions_are_those_of_the_library(as_json, similarity, labels, folder
 
 
 def test_a_dirichlet_process_takes_gaps(as_json):
-    found = as_json("partitions", "gaps.csv", "--class", "kind", "--model", "dirichlet-process", "--best", 1)
+    found = as_json("partitions", "gaps.csv", "--class", "kind", "--best", 1)
     assert found["exact"] is True
     assert math.isfinite(found["log_evidence"])
     assert len(found["best"]) == 1
@@ -201,10 +201,94 @@ def test_a_dirichlet_process_takes_gaps(as_json):
 
 def test_binary_data_are_not_standardised(as_json, folder):
     (folder / "bits.csv").write_text("name,x,y\na,0,1\nb,0,1\nc,1,\n", encoding="utf-8")
-    found = as_json("partitions", "bits.csv", "--model", "dirichlet-process", "--likelihood", "binary")
+    found = as_json("partitions", "bits.csv", "--likelihood", "binary", "--concentration", 1)
     x = np.array([[0, 1], [0, 1], [1, np.nan]])
     post = pal.PartitionPosterior(pal.models.DirichletProcess(x, 1.0, pal.likelihoods.BetaBernoulli()))
     assert found["log_evidence"] == pytest.approx(post.log_evidence)
+
+
+THREE = ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4", "c1", "c2", "c3", "c4"]
+
+
+@pytest.fixture
+def three(folder):
+    """A table of three clear groups of four rows."""
+    rng = np.random.default_rng(5)
+    centres = np.array([[0.0, 0, 9, 0], [9, 0, 0, 9], [0, 9, 0, 0]])
+    x = np.repeat(centres, 4, axis=0) + rng.normal(scale=0.5, size=(12, 4))
+    rows = [",".join([name, *map(str, row)]) for name, row in zip(THREE, x, strict=True)]
+    (folder / "three.csv").write_text("\n".join(["name,w,x,y,z", *rows]), encoding="utf-8")
+    return pal.similarity.standardised(x)
+
+
+def test_clear_groups_of_points_are_found_with_nothing_said(as_json, run, three):
+    found = as_json("partitions", "three.csv")
+    probabilities = {"".join(sorted({name[0] for name in row["members"]})): row for row in found["clusters"][:3]}
+    assert {len(row["members"]) for row in probabilities.values()} == {4}
+    assert probabilities.keys() == {"a", "b", "c"}
+    assert min(row["probability"] for row in probabilities.values()) > 0.9
+    model = pal.models.DirichletProcess(three, 1.0, pal.likelihoods.NormalGamma.expecting(0.25), labels=THREE)
+    post = pal.evidence.partition_posterior(model)
+    assert found["log_evidence"] == pytest.approx(post.log_evidence)
+    ends = found["model"]["averaged_over"]
+    alphas = [values["concentration"] for values in post.parameters]
+    assert ends["concentration"] == pytest.approx([min(alphas), max(alphas)])
+    assert ends["within"][0] < found["model"]["within"] < ends["within"][1]
+    out = " ".join(run("partitions", "three.csv")[1].split())
+    low, high = ends["concentration"]
+    assert f"Model: Dirichlet process, α from {low:.3g} to {high:.3g}, variance within clusters from" in out
+    assert ", averaged log evidence = " in out
+
+
+def test_an_average_over_constants_has_a_page_and_files(run, folder, three):
+    files = ("--report", "r.html", "--membership", "m.csv", "--table", "t.csv")
+    assert run("partitions", "three.csv", "--quiet", *files)[0] == 0
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert "very strongly prefer several clusters" in page
+    assert "averaged over" in page
+    assert [row["cluster"] for row in rows_of(folder / "m.csv")] == [*"111122223333"]
+    assert float(rows_of(folder / "t.csv")[0]["probability"]) > 0.9
+
+
+def test_constants_that_are_given_stay_and_the_others_are_left_open(as_json, three):
+    found = as_json("partitions", "three.csv", "--concentration", 2, "--within", 0.3)
+    likelihood = pal.likelihoods.NormalGamma(pseudo_count=0.1, rate=0.3)
+    post = pal.PartitionPosterior(pal.models.DirichletProcess(three, 2.0, likelihood))
+    assert found["log_evidence"] == pytest.approx(post.log_evidence)
+    given = {"name": "dirichlet-process", "beta": None, "likelihood": "normal", "concentration": 2.0, "within": 0.3}
+    assert found["model"] == given
+    assert as_json("partitions", "three.csv", "--within", 0.3)["model"]["averaged_over"].keys() == {"concentration"}
+    assert as_json("partitions", "three.csv", "--concentration", 2)["model"]["averaged_over"].keys() == {"within"}
+    sampled = as_json("partitions", "three.csv", "--exact-leaves", 5, "--sweeps", 20, "--concentration", 2)
+    assert sampled["model"]["concentration"] == 2.0
+    assert "averaged_over" not in sampled["model"]
+
+
+def test_units_and_constant_columns_do_not_matter_to_a_process(as_json, folder, three):
+    x = 1e3 + 20.0 * three
+    rows = [",".join([name, *map(str, row), "7"]) for name, row in zip(THREE, x, strict=True)]
+    (folder / "units.csv").write_text("\n".join(["name,w,x,y,z,same", *rows]), encoding="utf-8")
+    first, other = as_json("partitions", "three.csv"), as_json("partitions", "units.csv", "--no-standardise")
+    assert [row["members"] for row in other["clusters"]] == [row["members"] for row in first["clusters"]]
+    for row, same in zip(other["clusters"], first["clusters"], strict=True):
+        assert row["probability"] == pytest.approx(same["probability"], abs=1e-6)
+
+
+def test_correlation_clustering_of_points_is_still_there(as_json, three):
+    found = as_json("partitions", "three.csv", "--model", "correlation", "--beta", 3)
+    affinity = pal.similarity.centred(pal.similarity.of_points(three))
+    post = pal.PartitionPosterior(pal.models.CorrelationClusters(affinity, 3.0))
+    assert found["model"] == {"name": "correlation", "beta": 3.0}
+    assert found["log_partition"] == pytest.approx(post.log_partition)
+    assert as_json("partitions", *LANGUAGES)["model"]["name"] == "correlation"
+
+
+def test_codes_are_asked_about(run, folder):
+    (folder / "bits.csv").write_text("name,x,y\na,0,1\nb,0,1\nc,1,0\n", encoding="utf-8")
+    assert "all cells are 0 or 1, and are read as measurements; --likelihood binary" in run("partitions", "bits.csv")[2]
+    (folder / "codes.csv").write_text("name,x,y\na,0,1\nb,0,2\nc,1,0\nd,1,0\n", encoding="utf-8")
+    assert "--likelihood categorical, if they are codes." in run("partitions", "codes.csv")[2]
+    assert run("partitions", "codes.csv", "--likelihood", "normal")[2] == ""
 
 
 def test_ultrametrics_of_points_and_of_distances(as_json, similarity, labels, folder):

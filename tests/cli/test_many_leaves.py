@@ -110,7 +110,7 @@ def test_many_leaves_in_partitions(model, run, as_json, folder):
 
 
 def test_sampled_partitions_are_near_the_exact_ones_in_every_form(run, as_json, folder):
-    words = ("partitions", *WORLDS, "--model", "dirichlet-process")
+    words = ("partitions", *WORLDS, "--concentration", 1, "--within", 0.25)
     files = ("--table", "t.csv", "--membership", "m.csv", "--plot", "p.png", "--report", "r.html")
     sampled = (*words, "--exact-leaves", 8, "--sweeps", 300)
     code, out, err = run(*sampled, *files)
@@ -139,7 +139,7 @@ def test_sampled_partitions_are_near_the_exact_ones_in_every_form(run, as_json, 
 
 @pytest.mark.parametrize(("option", "value"), [("--perplexity", 20), ("--clusters", 3)])
 def test_partitions_that_chains_cannot_draw_stay_sparse_and_say_so(option, value, run, as_json):
-    words = ("partitions", *WORLDS, "--exact-leaves", 8, option, value)
+    words = ("partitions", *WORLDS, "--model", "correlation", "--exact-leaves", 8, option, value)
     code, out, err = run(*words)
     assert code == 0
     assert f"going on with partitions into chosen clusters, since with {option} they are not sampled" in err

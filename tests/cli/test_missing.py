@@ -46,7 +46,9 @@ def test_costs_compare_rows_over_the_columns_that_both_have(run, values):
     assert run(*words, "--missing", "pairwise", "--json", "--quiet", "--min-probability", "0.1")[1] == out
 
 
-@pytest.mark.parametrize("command", ["hierarchies --model sum-of-squares", "partitions", "ultrametric"])
+@pytest.mark.parametrize(
+    "command", ["hierarchies --model sum-of-squares", "partitions --model correlation", "partitions", "ultrametric"]
+)
 def test_means_stand_in_and_columns_go(command, run, folder, values):
     words = command.split()
     rows = pd.read_csv(folder / "gaps.csv")
@@ -89,7 +91,7 @@ def test_an_ultrametric_is_that_of_the_distances(run, values):
 
 
 def test_a_dirichlet_process_knows_gaps(run):
-    words = ("partitions", *GAPS, "--model", "dirichlet-process", "--json")
+    words = ("partitions", *GAPS, "--json")
     code, out, err = run(*words)
     assert (code, err) == (0, "")
     assert json.loads(out)["missing"]["way"] == "model"

@@ -40,7 +40,7 @@ def test_the_page_names_every_entry_of_the_results(run):
     commands = [
         ("hierarchies", *worlds, "--model", "sum-of-squares", *sparse),
         ("hierarchies", *worlds, "--exact-leaves", "5", "--sweeps", "20"),
-        ("partitions", *worlds, "--model", "dirichlet-process"),
+        ("partitions", *worlds),
         ("partitions", *worlds, "--exact-leaves", "5", "--sweeps", "20"),
         ("coalescent", "gaps.csv", "--class", "kind", "--particles", "5", "--draws", "1"),
         ("ultrametric", "worlds.csv", "--class", "kind", "--clusters", "2"),

@@ -401,3 +401,26 @@ def test_far_codes_cost_no_memory() -> None:
     theta, additive = likelihood.statistics(np.array([[1e12], [0.0]]))
     assert additive.shape == (2, 2)
     assert theta.size < 20
+
+
+@pytest.mark.parametrize("shape", [1.0, 3.0])
+@pytest.mark.parametrize("variance", [1.0, (1.0, 4.0)])
+def test_another_pseudo_count_expects_as_much_of_all_rows(shape, variance):
+    likelihood = NormalGamma.expecting(0.2, variance=variance, shape=shape)
+    assert likelihood.free_parameters == {"pseudo_count": pytest.approx(0.25)}
+    for pseudo_count in (0.001, 0.25, 50.0):
+        other = likelihood.with_parameters(pseudo_count=pseudo_count)
+        in_all = np.asarray(other.rate) / shape * (1 + 1 / pseudo_count)
+        np.testing.assert_allclose(in_all, variance)
+    assert likelihood.with_parameters() is likelihood
+
+
+def test_what_a_likelihood_cannot_choose_is_refused():
+    per_column = NormalGamma(pseudo_count=[0.1, 0.2])
+    assert per_column.parameter_ranges(np.zeros((3, 2))) == per_column.free_parameters == {}
+    with pytest.raises(TypeError, match="differs from column to column"):
+        per_column.with_parameters(pseudo_count=1.0)
+    with pytest.raises(TypeError, match="BetaBernoulli has no parameters to set, but 'a' came"):
+        BetaBernoulli().with_parameters(a=1.0)
+    with pytest.raises(ValueError, match=r"within is 1\.0; it is a share"):
+        NormalGamma.expecting(1.0)

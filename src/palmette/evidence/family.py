@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -66,11 +67,15 @@ class Family:
 
 
 def _usual(make: Callable[..., Model]) -> Mapping[str, float]:
-    # Where the model that is made without parameters begins.
+    # Where the model that is made without parameters begins, for those that the family takes.
     try:
         found = getattr(make(), "free_parameters", {})
     except TypeError:  # some have to be given
         found = {}
+    taken = inspect.signature(make).parameters.values()
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
+        names = {parameter.name for parameter in taken}
+        found = {name: value for name, value in found.items() if name in names}
     if not found:
         raise ValueError("no parameter was given to begin with; name them with a value each, such as a=1.0, b=0.1")
     return cast(Mapping[str, float], found)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,9 @@ class Likelihood:
         of ``additive`` over them. It runs once for each of 2^n clusters, so tables by count are best put into theta.
         The result is finite, or −inf if the rows cannot belong together; never NaN.
 
+    If `palmette.evidence` is to choose parameters of it, define `free_parameters`, `parameter_ranges` and
+    `with_parameters` as well.
+
     Counts whose rate has a Gamma(2, 1) prior:
 
     >>> import math, numpy as np, palmette as pal
@@ -73,6 +76,24 @@ class Likelihood:
     def statistics(self, points: Floats) -> tuple[npt.ArrayLike, npt.ArrayLike]:
         """(theta, additive): what `log_marginal` reads, and the (n, D) array of which it gets sums over a cluster."""
         raise TypeError(f"{type(self).__name__} must define statistics and log_marginal; see Likelihood")
+
+    @property
+    def free_parameters(self) -> dict[str, float]:
+        """The positive parameters that `palmette.evidence` may choose, as they are; none unless it says so."""
+        return {}
+
+    def parameter_ranges(self, points: Floats) -> Mapping[str, tuple[float, float]]:
+        """Between which values each of `free_parameters` is looked for, of (n, d) points with NaN for what is missing.
+
+        None unless it says so.
+        """
+        return {}
+
+    def with_parameters(self, **values: float) -> Self:
+        """The same with other `free_parameters`."""
+        if values:
+            raise TypeError(f"{type(self).__name__} has no parameters to set, but {', '.join(map(repr, values))} came")
+        return self
 
     def log_marginal_likelihood(self, points: npt.ArrayLike) -> float:
         """log m of all rows of an (n, d) array as one cluster; 0 if there are none.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -50,6 +51,10 @@ class PartitionModel(Model):
     def log_potentials(self, offsets: Ints, members: Ints) -> Floats:
         """(m,): log ψ of m listed clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
         raise TypeError(f"{type(self).__name__} does not say how to score a cluster")
+
+    def of_rows(self, rows: Sequence[int] | Ints) -> Self:
+        """The same model of some of the leaves, by number, for `palmette.evidence`: whatever the others are."""
+        raise TypeError(f"{type(self).__name__} does not say what it is of some of its leaves; write `of_rows`")
 
     def mask_log_potentials(self, masks: Ints) -> Floats:
         """(m,): log ψ of m clusters by their bit masks; at most 63 leaves."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette._jit import is_ours, specialise_inline
+from palmette.array_types import Floats
 from palmette.checks import check_number, check_points
 from palmette.labels import labels_of
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
@@ -17,6 +19,8 @@ from palmette.models.cluster_model import ClusterModel, only_feature
 from palmette.partition import Partition
 
 __all__ = ["DirichletProcess", "check_concentration"]
+
+_CONCENTRATIONS = (0.01, 3.0)  # of a dozen rows: one cluster, as good as always, to five
 
 log_marginal: Any = None  # a likelihood's, put in by `specialise_inline`
 
@@ -32,6 +36,8 @@ class DirichletProcess(ClusterModel):
     with the constant Γ(α) / Γ(α + n), the first two terms are the Chinese restaurant process: the larger α, the more
     clusters; about α · log(1 + n/α) of them are expected before the data are seen. The evidence, which is the
     probability (density) of the data under the model, is Z · Γ(α) / Γ(α + n).
+
+    `palmette.evidence.partition_posterior` leaves α and what the likelihood has to choose open.
 
     `points` is (n, d), with NaN where an entry is missing if the likelihood takes that.
 
@@ -58,6 +64,7 @@ class DirichletProcess(ClusterModel):
         labels: Sequence[str] | None = None,
     ) -> None:
         x = check_points(points, missing=True)
+        self._points = read_only(x.copy())
         self._concentration = check_concentration(concentration)
         self._likelihood = likelihood
         theta, additive = checked_statistics(likelihood, x)
@@ -76,6 +83,7 @@ class DirichletProcess(ClusterModel):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        read_only(self._points)
         self._compile()
 
     @property
@@ -94,9 +102,36 @@ class DirichletProcess(ClusterModel):
         return -float(log_rising([self._concentration], self.n_leaves)[0, -1])
 
     @property
+    def points(self) -> Floats:
+        """(n, d): the rows, NaN where an entry is missing."""
+        return self._points
+
+    @property
     def free_parameters(self) -> dict[str, float]:
-        """The concentration, as it is."""
-        return {"concentration": self._concentration}
+        """The concentration and those of the likelihood, as they are."""
+        return {"concentration": self._concentration, **self._likelihood.free_parameters}
+
+    @property
+    def parameter_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """0.01 ≤ concentration ≤ 3, and what the likelihood says of these points."""
+        return {"concentration": _CONCENTRATIONS, **self._likelihood.parameter_ranges(self._points)}
+
+    def with_parameters(self, *, concentration: float | None = None, **values: float) -> Self:
+        """The same points with another concentration, or other `free_parameters` of the likelihood."""
+        alpha = self._concentration if concentration is None else concentration
+        return type(self)(self._points, alpha, self._likelihood.with_parameters(**values), labels=self.labels)
+
+    def of_rows(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+        """The same process of some of the rows, by number: what it says of them, whatever the others are.
+
+        >>> import palmette as pal
+        >>> m = pal.models.DirichletProcess([[0.1], [0.0], [9.0]], 1.0, pal.likelihoods.NormalGamma())
+        >>> m.of_rows([0, 2]).points.tolist()
+        [[0.1], [9.0]]
+        """
+        chosen = np.asarray(rows)
+        labels = [self.labels[row] for row in chosen]
+        return type(self)(self._points[chosen], self._concentration, self._likelihood, labels=labels)
 
     @property
     def log_evidence_without_structure(self) -> float:  # type: ignore[override]

@@ -67,7 +67,8 @@ class ModelClusterer(Clusterer):
     def _posterior(self, points: Floats, beyond: Any = None, **options: Any) -> Any:
         most = check_integer("max_leaves", self.max_leaves, 1)
         model = self._make_model(points)
-        if model.parameter_ranges:
+        # Of a Dirichlet process they are given: searches over parameters fit it a hundred times.
+        if model.clusterings == "hierarchies" and model.parameter_ranges:
             model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=self.progress)
         return search.posterior(
             model,

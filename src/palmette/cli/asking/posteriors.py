@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import palmette as pal
@@ -23,7 +24,8 @@ def infer_hierarchies(
 
     With the parameters of the model or, `by_evidence`, those that the data want, or with all of them.
     """
-    posterior: Hierarchies | SampledPosterior = _infer(model, likeness, options, by_evidence=by_evidence)
+    infer: Any = pal.evidence.posterior if by_evidence else pal.search.posterior
+    posterior: Hierarchies | SampledPosterior = _infer(infer, model, likeness, options)
     if posterior.kind == "sums" and posterior.trellis is not None:
         note(
             f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
@@ -34,10 +36,15 @@ def infer_hierarchies(
 
 
 def infer_partitions(
-    model: PartitionModel, likeness: Floats, options: dict[str, Any]
+    model: PartitionModel, likeness: Floats, options: dict[str, Any], *, free: tuple[str, ...] | None = None
 ) -> Partitions | SampledPartitions:
-    """The posterior over all partitions, sampled, or over those into clusters of a few good hierarchies."""
-    posterior: Partitions | SampledPartitions = _infer(model, likeness, options, n_clusters=options["n_clusters"])
+    """The posterior over all partitions, sampled, or over those into clusters of a few good hierarchies.
+
+    With the constants that the data want, or with all of them, for those that are `free`; None: it has none.
+    """
+    infer: Any = pal.search.posterior if free is None else partial(pal.evidence.partition_posterior, free=free)
+    number = options["n_clusters"]
+    posterior: Partitions | SampledPartitions = _infer(infer, model, likeness, options, n_clusters=number)
     if posterior.kind == "sums" and (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
         note(
@@ -65,12 +72,7 @@ def _instead(model: HierarchyModel | PartitionModel, options: dict[str, Any], n_
 
 
 def _infer(
-    model: HierarchyModel | PartitionModel,
-    likeness: Floats,
-    options: dict[str, Any],
-    *,
-    by_evidence: bool = False,
-    **more: Any,
+    infer: Any, model: HierarchyModel | PartitionModel, likeness: Floats, options: dict[str, Any], **more: Any
 ) -> Any:
     # Says why if it is not over everything: before the work begins if that is known by then.
     n, most = model.n_leaves, options["exact_leaves"] or model.exact_leaves
@@ -82,7 +84,6 @@ def _infer(
     names = ("max_memory", "perplexity", "beyond", "seconds", "sweeps")
     limits = {"exact_leaves": most, **{name: options[name] for name in names}}
     shown = progress(options["quiet"])
-    infer: Any = pal.evidence.posterior if by_evidence else pal.search.posterior
     posterior = infer(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)
     if n <= most and not posterior.is_exact:
         note(f"{_too_large(model, options['max_memory'])}; going on with {instead}.", options["quiet"])
