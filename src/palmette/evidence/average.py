@@ -20,7 +20,7 @@ from palmette.posterior.kinds import SomePosterior
 from palmette.progress import Progress
 from palmette.trellis import SomeTrellis
 
-__all__ = ["average"]
+__all__ = ["average", "weighty"]
 
 _TOLERANCE = 0.1  # nats to which the top is found: cells need not lie quite around it
 _NEGLIGIBLE = 0.005  # of the weight, in all
@@ -75,7 +75,7 @@ def average(
 
     with closing(Progress("averaging over parameters", None, progress, unit="posteriors")) as bar:
         cells, logs = _cells(log_weight, kept_weight, members, most)
-    chosen = _weighty(logs)
+    chosen = weighty(logs)
     parts = [made[cells[i].x.tobytes()] for i in chosen]
     weighed = (logs[chosen], [members.values(cells[i].x) for i in chosen], _without_structure(members, log_prior))
     if isinstance(parts[0], HierarchyPosterior):
@@ -108,8 +108,8 @@ def _flat(members: Family) -> Callable[..., float]:
     return lambda **values: log_density
 
 
-def _weighty(logs: Floats) -> list[int]:
-    # Those that are left when the lightest are dropped, as long as they are negligible together.
+def weighty(logs: Floats) -> list[int]:
+    """The numbers of those that are left when the lightest are dropped, as long as they are negligible together."""
     order = np.argsort(logs, kind="stable")
     shares = np.exp(logs[order] - logs.max())
     kept = order[np.cumsum(shares) > _NEGLIGIBLE * shares.sum()]

@@ -10,12 +10,12 @@ import numpy as np
 from palmette import search
 from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
-from palmette.errors import TrellisTooLarge
 from palmette.evidence.average import average
 from palmette.evidence.row_sets import best_of_row_sets, summands
 from palmette.models.base import require_model
 from palmette.models.cluster_model import PartitionModel
 from palmette.posterior import PartitionMixture, PartitionPosterior
+from palmette.posterior.kinds import fits_in_memory
 from palmette.sampling import SampledPartitions
 
 __all__ = ["partition_posterior"]
@@ -55,7 +55,7 @@ def partition_posterior(
     require_model(model, "partitions")
     ranges = _ranges(model, free)
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
-    most = most if _fits(model, options.get("max_memory")) else 0
+    most = most if fits_in_memory(model, options.get("max_memory")) else 0
     generator = np.random.default_rng(rng)
     if ranges and model.n_leaves > 1:
         few = model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0))
@@ -78,11 +78,3 @@ def _ranges(model: PartitionModel, free: Collection[str] | None) -> dict[str, tu
     if unknown:
         raise ValueError(f"free has {unknown[0]!r}; {model!r} has {', '.join(map(repr, known)) or 'nothing'} to choose")
     return {name: ends for name, ends in known.items() if name in free}
-
-
-def _fits(model: PartitionModel, max_memory: int | None) -> bool:
-    try:
-        PartitionPosterior(model, max_memory=max_memory)
-    except TrellisTooLarge:
-        return False
-    return True

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from palmette import search
 from palmette.checks import check_integer
 from palmette.defaults import DEFAULTS
-from palmette.errors import TrellisTooLarge
 from palmette.evidence.average import average
 from palmette.evidence.shares import averaged, chosen
 from palmette.evidence.tuned import tuned
@@ -21,6 +20,7 @@ from palmette.models.split_model import HierarchyModel
 from palmette.models.variance_shares import leaves_law_open
 from palmette.models.with_prior import without_prior
 from palmette.posterior import HierarchyMixture, HierarchyPosterior
+from palmette.posterior.kinds import fits_in_memory
 from palmette.sampling import SampledPosterior
 
 __all__ = ["posterior"]
@@ -65,7 +65,7 @@ def posterior(
         raise TypeError(f"dimension and labels go with points; {model!r} has its own")
     ranges = model.parameter_ranges
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
-    most = most if _fits(model, options.get("max_memory")) else 0
+    most = most if fits_in_memory(model, options.get("max_memory")) else 0
     generator = np.random.default_rng(rng)
     limits: dict[str, Any] = {"exact_leaves": most, "rng": generator, "progress": progress}
     shares, prior = without_prior(model)
@@ -80,11 +80,3 @@ def posterior(
         model = tuned(model, **limits)
     made: HierarchyPosterior | SampledPosterior = search.posterior(model, **limits, **options)
     return made
-
-
-def _fits(model: HierarchyModel, max_memory: int | None) -> bool:
-    try:
-        HierarchyPosterior(model, max_memory=max_memory)
-    except TrellisTooLarge:
-        return False
-    return True

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
 from palmette.array_types import Floats
-from palmette.models import HierarchyModel, Uniform, VarianceShares, with_prior
+from palmette.evidence.average import weighty
+from palmette.models import HierarchyModel, VarianceShares, with_prior
 from palmette.models.priors import Prior, check_prior
 from palmette.models.share_law import GroupShares
 from palmette.posterior import HierarchyMixture, HierarchyPosterior
@@ -27,7 +28,6 @@ __all__ = ["averaged", "chosen", "weights_of_readings"]
 
 _LEVELS = (0.5, 0.25, 0.12, 0.06, 0.03)  # of noise, alike beforehand
 _NOISE = 2 / 3  # beforehand; degrees and groups share the rest
-_NEGLIGIBLE = 0.005  # of the weight, in all
 _LEAST_SHARE = 0.2  # of profiles in the distances; below, rows are seen as points only
 _ROWS, _SUBSETS = 10, 24  # on which laws are compared where not all rows can be
 
@@ -55,9 +55,9 @@ def averaged(model: VarianceShares, prior: Prior, progress: bool | None = None) 
     within = log_shares[:, None] + logs - of_views[:, None]
     weights = np.concatenate([[np.log(_NOISE)], (np.log(1.0 - _NOISE) + log_evidence + within).ravel()])
     answers = [reading.answers for reading in readings]
-    models = [_noise(model), *answers]
+    models = [model.with_law("noise"), *answers]
     told = [(1.0, 0.0), *((one.noise_level, one.profiles) for one in answers)]
-    kept = _weighty(weights)
+    kept = weighty(weights)
     parts = [HierarchyPosterior(with_prior(models[i], prior), progress=progress) for i in kept]
     parameters = [dict(zip(("noise_level", "profiles"), told[i], strict=True)) for i in kept]
     return HierarchyMixture(parts, weights[kept], parameters, 0.0, log_evidence=log_evidence, progress=progress)
@@ -80,7 +80,7 @@ def chosen(model: VarianceShares, prior: Prior, seed: int = 0) -> HierarchyModel
     followed = np.array([_followed(reading.weighs, prior) for reading in readings])
     totals = np.maximum(estimates, followed) + _log_priors() + np.log(1.0 - _NOISE)
     if totals.max() < np.log(_NOISE):
-        return with_prior(_noise(model), prior)
+        return with_prior(model.with_law("noise"), prior)
     return with_prior(readings[int(np.argmax(totals))].answers, prior)
 
 
@@ -92,7 +92,7 @@ def weights_of_readings(mixture: HierarchyMixture) -> dict[str, float]:
     >>> import palmette as pal
     >>> line = [[0.0], [0.3], [0.1], [5.0], [5.2], [5.3], [10.0], [10.3], [9.8]]
     >>> {name: round(weight, 2) for name, weight in weights_of_readings(pal.evidence.posterior(line)).items()}
-    {'noise': 0.02, 'degrees': 0.02, 'groups': 0.96, 'profiles': 0.0}
+    {'noise': 0.11, 'degrees': 0.05, 'groups': 0.85, 'profiles': 0.0}
     """
     sums = {"noise": 0.0, "degrees": 0.0, "groups": 0.0, "profiles": 0.0}
     for weight, told in zip(mixture.weights.tolist(), mixture.parameters, strict=True):
@@ -119,11 +119,6 @@ def _log_priors() -> Floats:
     # Of the readings, given that the table is not noise.
     log_priors: Floats = np.log(np.array([0.5] + [0.5 / len(_LEVELS)] * len(_LEVELS)))
     return log_priors
-
-
-def _noise(view: VarianceShares) -> HierarchyModel:
-    # Noise has all hierarchies alike; the density of the others is relative to it.
-    return Uniform(view.n_leaves, labels=view.labels)
 
 
 def _log_evidence(model: VarianceShares, prior: Prior, bar: Progress | None = None) -> float:
@@ -157,10 +152,3 @@ def _followed(model: VarianceShares, prior: Prior) -> float:
         parent, left, right = trellis.parent[split], trellis.left[split], trellis.right[split]
         sums[parent] = np.logaddexp(sums[parent], splits[split] + sums[left] + sums[right])
     return float(sums[-1] - totals[-1])
-
-
-def _weighty(logs: Floats) -> list[int]:
-    # Those that are left when the lightest are dropped, as long as they are negligible together.
-    order = np.argsort(logs, kind="stable")
-    weights = np.exp(logs[order] - logs.max())
-    return sorted(order[np.cumsum(weights) > _NEGLIGIBLE * weights.sum()].tolist())

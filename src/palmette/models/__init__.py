@@ -14,7 +14,7 @@ from palmette.models.normal_pairs import NormalPairs
 from palmette.models.poisson_pairs import PoissonPairs
 from palmette.models.priors import BetaSplitting
 from palmette.models.random_graph import HierarchicalRandomGraph
-from palmette.models.share_law import GradualShares, GroupShares, ShareLaw
+from palmette.models.share_law import LAWS, GradualShares, GroupShares, ShareLaw
 from palmette.models.split_function import SplitFunction
 from palmette.models.split_model import HierarchyModel, SeparableModel, SplitModel
 from palmette.models.sum_of_squares import SumOfSquares
@@ -25,6 +25,7 @@ from palmette.models.variance_shares import VarianceShares
 from palmette.models.with_prior import PriorModel, with_prior
 
 __all__ = [
+    "LAWS",
     "BetaSplitting",
     "ClusterFunction",
     "ClusterModel",

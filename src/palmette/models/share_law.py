@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaln, logsumexp
 
 from palmette.array_types import Floats
-from palmette.checks import check_choice, check_positive
+from palmette.checks import check_choice, check_number, check_positive
 
 __all__ = ["LAWS", "GradualShares", "GroupShares", "Line", "ShareLaw", "SignalShape", "check_law"]
 
@@ -105,7 +105,8 @@ class GradualShares(ShareLaw):
     noise_level = 0.0
 
     def __post_init__(self) -> None:
-        check_positive("excess", self.excess)
+        if not check_number("excess", self.excess) >= 0.0:
+            raise ValueError(f"excess is {self.excess:g}; give a number that is not negative")
         for name, value in (("within", self.within), ("evenness", self.evenness)):
             if not check_positive(name, value) <= 1.0:
                 raise ValueError(f"{name} is {value:g}; give a number above 0, and at most 1")
@@ -159,13 +160,14 @@ class GroupShares(ShareLaw):
 
 
 #: Laws by name. "gradual": every split takes somewhat more than noise. "slight": the same, but less so, and with all of
-#: the dimension; its evidence tells such tables from noise. "groups": groups with noise inside. The constants of the
-#: first are those that best foretold, on draws from real tables that were set aside for it, which clusters of one half
-#: of the columns are found again in the other (benchmarks/replication.py).
+#: the dimension; its evidence tells such tables from noise. "groups": groups with noise inside. "noise": what all are
+#: relative to, log ψ = 0. The constants of the first are those that best foretold, on draws from real tables that were
+#: set aside for it, which clusters of one half of the columns are found again in the other (docs/replication.md).
 LAWS: dict[str, ShareLaw] = {
     "gradual": GradualShares(0.1, within=0.6, evenness=0.1, most=60.0),
     "slight": GradualShares(0.05, within=0.8, evenness=0.4),
     "groups": GroupShares(),
+    "noise": GradualShares(0.0),
 }
 
 

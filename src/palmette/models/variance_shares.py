@@ -99,9 +99,9 @@ class VarianceShares(SplitModel):
     density of the points given the hierarchy over that of noise with the same total: units, shifts and turns of the
     points do not matter, there is no temperature, and `log_evidence` is the log Bayes factor against noise.
 
-    The signal is a `ShareLaw`: "gradual", "slight", "groups", or one of your own. In each of them a split takes more
-    than noise would, never less. So nothing is gained by joining the outer two of three groups on a line, which is
-    what `Contrasts` do, to which a wide split below a narrow one costs nothing.
+    The signal is a `ShareLaw`: "gradual", "slight", "groups", "noise", or one of your own. In none of them a split
+    takes less than noise would. So nothing is gained by joining the outer two of three groups on a line, which is what
+    `Contrasts` do, to which a wide split below a narrow one costs nothing.
 
     If a law has a noise level σ², a cluster P is noise with odds π : (1 − π) = (σ² / its mean square)^(h (m − 1)), both
     as shares of the mean square of all: far above that level it is to be split by the signal, below it nothing more is

@@ -155,15 +155,15 @@ def _told_of_shares(posterior: Any) -> tuple[str, dict[str, Any]]:
         weights = pal.evidence.weights_of_readings(posterior)
         shown = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
         return f"averaged: {shown}", {"weights": weights}
-    model = getattr(posterior.model, "model", posterior.model)
-    law = getattr(model, "law", None)
-    if law is None:
-        return "all of it noise", {"law": "noise"}
-    words = (
-        f"groups above a noise level of {law.noise_level:g}" if law.noise_level else "clusters that differ by degrees"
-    )
-    name = "groups" if law.noise_level else "degrees"
-    return words, {"law": name, "noise_level": law.noise_level, "profiles": model.profiles}
+    model = posterior.model.model  # without the prior
+    level = model.law.noise_level
+    if model.law == pal.models.LAWS["noise"]:
+        name, words = "noise", "all of it noise"
+    elif level > 0.0:
+        name, words = "groups", f"groups above a noise level of {level:g}"
+    else:
+        name, words = "degrees", "clusters that differ by degrees"
+    return words, {"law": name, "noise_level": level, "profiles": model.profiles}
 
 
 def _dimension(text: str) -> Any:
