@@ -2,6 +2,7 @@
 
 from palmette.simulate.coalescent import CoalescentDraw, coalescent
 from palmette.simulate.ginkgo import GinkgoJets, Jet, ginkgo
+from palmette.simulate.shares import variance_shares
 from palmette.simulate.splits import SplitDraw, contrasts, normal_pairs, poisson_pairs, random_graph, random_hierarchy
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "poisson_pairs",
     "random_graph",
     "random_hierarchy",
+    "variance_shares",
 ]

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette.array_types import Floats
+from palmette.array_types import Floats, Ints
 from palmette.checks import check_integer, check_number, check_positive
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels
 from palmette.models.priors import Prior, check_prior
 
-__all__ = ["SplitDraw", "contrasts", "normal_pairs", "poisson_pairs", "random_graph", "random_hierarchy"]
+__all__ = ["SplitDraw", "contrasts", "move_apart", "normal_pairs", "poisson_pairs", "random_graph", "random_hierarchy"]
 
 Rng = np.random.Generator
 
@@ -74,12 +74,17 @@ def contrasts(
     a, b, d = check_positive("a", a), check_positive("b", b), check_integer("n_columns", n_columns, 1)
 
     def add(x: Floats, left: list[int], right: list[int], rng: Rng) -> None:
-        contrast = np.sqrt(b / rng.standard_gamma(a)) * rng.standard_normal(d)
-        gap = contrast * np.sqrt((len(left) + len(right)) / (len(left) * len(right)))
-        x[left] += gap * len(right) / (len(left) + len(right))
-        x[right] -= gap * len(left) / (len(left) + len(right))
+        move_apart(x, left, right, np.sqrt(b / rng.standard_gamma(a)) * rng.standard_normal(d))
 
     return _draw(n, d, add, prior, rng, labels)
+
+
+def move_apart(x: Floats, left: list[int] | Ints, right: list[int] | Ints, contrast: Floats) -> None:
+    """Gives a split its contrast, √(|L||R| / |P|) · (mean of L − mean of R); the mean of P stays where it is."""
+    one, two = len(left), len(right)
+    gap = contrast * np.sqrt((one + two) / (one * two))
+    x[left] += gap * two / (one + two)
+    x[right] -= gap * one / (one + two)
 
 
 def random_graph(
