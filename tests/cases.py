@@ -15,14 +15,17 @@ from oracle import (
     contrasts,
     correlation,
     dasgupta,
+    gradual_shares,
+    group_shares,
     normal_pairs,
     poisson_pairs,
     random_graph,
     sum_of_squares,
+    variance_shares,
 )
 
 import palmette as pal
-from palmette.models import Model, SplitModel
+from palmette.models import GradualShares, GroupShares, Model, ShareLaw, SplitModel
 
 
 class Case(NamedTuple):
@@ -99,11 +102,12 @@ def points(draw: Any, n: int) -> np.ndarray:
 
 
 @st.composite
-def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcskhgft", n: int | None = None) -> Case:
+def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcskvhgft", n: int | None = None) -> Case:
     """One of some kinds of model.
 
-    u uniform, d Dasgupta, c correlation, s sums of squares, k contrasts, h random graph, g Ginkgo, f split function, t
-    a user's model; if asked for, p counts of pairs, w similarities of pairs and l the other likelihoods of Ginkgo.
+    u uniform, d Dasgupta, c correlation, s sums of squares, k contrasts, v shares of variance, h random graph, g
+    Ginkgo, f split function, t a user's model; if asked for, p counts of pairs, w similarities of pairs and l the other
+    likelihoods of Ginkgo.
     """
     n = draw(st.integers(1, max_leaves)) if n is None else n
     kind = draw(st.sampled_from(kinds))
@@ -124,6 +128,8 @@ def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcskhgft", n: int | Non
         a, b = draw(st.sampled_from([0.25, 1.0, 30.0])), draw(st.sampled_from([0.01, 1.0, 50.0]))
         varying = x[:, (x != x[:1]).any(axis=0)]
         return Case(pal.models.Contrasts(x, a, b), Oracle(n, contrasts(varying, a, b)))
+    if kind == "v":
+        return shares_case(draw, n)
     if kind in "hpw":
         return pair_case(draw, n, kind)
     if kind in "gl":  # every verb is compiled anew for each; the second of both is scored eight splits at a time
@@ -131,6 +137,22 @@ def cases(draw: Any, max_leaves: int = 5, kinds: str = "udcskhgft", n: int | Non
     if kind == "f":
         return split_function_case(draw, n, beta)
     return tilted_case(draw, n)
+
+
+def shares_case(draw: Any, n: int) -> Case:
+    """Points on a grid: of what is left where sums of squares cancel, the logarithm is taken."""
+    row = st.tuples(*[st.integers(-8, 8).map(lambda k: k / 4)] * 2)
+    x = np.array(draw(st.lists(row, min_size=n, max_size=n)))
+    squared = np.square(x[:, None] - x[None]).sum(axis=2)
+    d, spread = draw(st.sampled_from([1.0, 2.0, 9.0])), draw(st.sampled_from([0.2, 0.6]))
+    h = d / 2
+    if draw(st.booleans()):
+        law: ShareLaw = GradualShares(0.4, within=0.7, evenness=spread)
+        oracle = variance_shares(squared, h, gradual_shares(h, 0.4, 0.7), spread)
+    else:
+        law = GroupShares(draw(st.sampled_from([0.03, 0.4])), spread=spread)
+        oracle = variance_shares(squared, h, group_shares(h, law.excess), min(1.0, spread / h), law.noise_level)
+    return Case(pal.models.VarianceShares(x, law, dimension=d), Oracle(n, oracle))
 
 
 def pair_case(draw: Any, n: int, kind: str) -> Case:

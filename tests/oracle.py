@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.integrate import quad
 
 Split = tuple[int, int]  # two disjoint masks; the lowest leaf is in the first
 LogPsi = Callable[[tuple[int, ...], tuple[int, ...]], float]
@@ -151,6 +152,76 @@ def contrasts(x: np.ndarray, a: float, b: float) -> LogPsi:
         squared = len(left) * len(right) / (len(left) + len(right)) * float(gap @ gap)
         constant = math.lgamma(a + d / 2) - math.lgamma(a) - d / 2 * math.log(2 * math.pi * b)
         return constant - (a + d / 2) * math.log1p(squared / (2 * b))
+
+    return log_psi
+
+
+LogShare = Callable[[int, float, float], float]  # log density of u in a cluster of so many leaves, of log u, log(1 − u)
+
+
+def log_beta(log_u: float, log_rest: float, a: float, b: float) -> float:
+    """The log density of Beta(a, b), of log u and log(1 − u)."""
+    return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + (a - 1) * log_u + (b - 1) * log_rest
+
+
+def gradual_shares(h: float, excess: float, within: float) -> LogShare:
+    return lambda m, log_u, log_rest: log_beta(log_u, log_rest, h * (1 + excess * (m - 2)), within * h * (m - 2))
+
+
+def group_shares(h: float, excess: float, first: float = 4.0, second: float = 1.0) -> LogShare:
+    """Beta(first, second) where odds are above 1 / (m − 2) + excess; how steeply it is cut off below is as in noise."""
+
+    def cut(m: int) -> tuple[float, float]:
+        least = excess + 1 / (m - 2)
+        return math.log(least), h * least * (m - 2)
+
+    def log_cut(m: int, x: float) -> float:
+        middle, steepness = cut(m)
+        return float(-np.logaddexp(0.0, steepness * (middle - x)))
+
+    @functools.cache
+    def log_total(m: int) -> float:
+        def density(x: float) -> float:
+            return math.exp(-first * np.logaddexp(0.0, -x) - second * np.logaddexp(0.0, x) + log_cut(m, x))
+
+        middle, steepness = cut(m)
+        edges = [scale * k for scale in (1 / steepness, 1.0) for k in (-30, -5, -1, -0.2, 0, 0.2, 1, 5, 30)]
+        ends = [middle + edge for edge in sorted(edges)] + [middle + 60 / second]
+        return math.log(sum(quad(density, *two, epsabs=0.0, limit=200)[0] for two in itertools.pairwise(ends)))
+
+    def log_density(m: int, log_u: float, log_rest: float) -> float:
+        return (first - 1) * log_u + (second - 1) * log_rest + log_cut(m, log_u - log_rest) - log_total(m)
+
+    return log_density
+
+
+def variance_shares(
+    squared: np.ndarray, h: float, log_share: LogShare, evenness: float, noise_level: float = 0.0
+) -> LogPsi:
+    """The density of the shares of a split over that in noise of 2h dimensions, and noise itself below its level.
+
+    Sums of squares are known to 1e-12 of that of all.
+    """
+    everything = tuple(range(len(squared)))
+    square = lambda cluster: pair_sum(squared, cluster) / len(cluster)  # noqa: E731
+    total = square(everything)
+    log = lambda value: math.log(max(value, 1e-12 * total))  # noqa: E731
+
+    def log_psi(left: tuple[int, ...], right: tuple[int, ...]) -> float:
+        m, whole = len(left) + len(right), square(left + right)
+        if m == 2 or whole <= 1e-12 * total:
+            return 0.0
+        one, two = square(left), square(right)
+        within, own = log(one + two), [h * (len(part) - 1) for part in (left, right)]
+        u = log(whole - one - two) - log(whole), within - log(whole)
+        gain = log_share(m, *u) - log_beta(*u, h, h * (m - 2))
+        if min(own) > 0.0:
+            q = log(one) - within, log(two) - within
+            gain += log_beta(*q, evenness * own[0], evenness * own[1]) - log_beta(*q, *own)
+        if noise_level == 0.0:
+            return gain
+        log_odds = h * (m - 1) * math.log(noise_level * total / (len(squared) - 1) / (whole / (m - 1)))
+        return float(np.logaddexp(gain, log_odds) - np.logaddexp(0.0, log_odds))
 
     return log_psi
 

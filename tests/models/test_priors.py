@@ -77,7 +77,7 @@ def test_uniform_is_what_there_was_before():
     np.testing.assert_allclose(same.cluster_probability_array(), post.cluster_probability_array(), atol=1e-13)
 
 
-@pytest.mark.parametrize("kinds", ["dkt", pytest.param("hf", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kinds", ["dkvt", pytest.param("hf", marks=pytest.mark.slow)])
 @given(data=st.data(), beta=st.sampled_from([-1.0, 0.0, 6.0]))
 def test_any_model_with_a_prior_matches_enumeration(kinds, data, beta):
     case = data.draw(cases(kinds=kinds))

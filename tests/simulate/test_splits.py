@@ -12,13 +12,14 @@ from palmette import HierarchyPosterior, models, simulate
 from palmette.models import (
     BetaSplitting,
     Contrasts,
+    GradualShares,
+    GroupShares,
     HierarchicalRandomGraph,
     NormalPairs,
     PoissonPairs,
     VarianceShares,
     with_prior,
 )
-from palmette.models.share_law import GradualShares, GroupShares
 
 A, B = 0.6, 0.3
 DEGREES, GROUPS = GradualShares(1.0, within=0.6, evenness=0.3), GroupShares(0.2)

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import betaln, logsumexp
 
 from palmette.array_types import Floats
-from palmette.checks import check_choice, check_number, check_positive
+from palmette.checks import check_choice, check_non_negative, check_number, check_positive
 
 __all__ = ["LAWS", "GradualShares", "GroupShares", "Line", "ShareLaw", "SignalShape", "check_law"]
 
-_FAR = 60.0  # log odds beyond which nothing is left of any density
+_FAR = 60.0  # nats below which nothing is left of a density
 _NODES = 600  # of the trapezoidal rule: errors are below 1e-12
 
 
@@ -78,7 +78,8 @@ def _log_integral(*shapes: Floats) -> Floats:
     # log ∫ u^a (1−u)^b / (1 + e^(K (ℓ − x))) dx, x = logit u, by x = ℓ + sinh(t) / K: fine at the cut, wide beyond.
     a, b, steepness, cut = (row[:, None] for row in shapes)
     scale = np.maximum(steepness, 1.0)
-    ends = np.arcsinh(scale * (_FAR + np.abs(cut)))
+    slowest = np.minimum(np.minimum(a + steepness, b), 1.0)  # as a power of the odds that the density falls with
+    ends = np.arcsinh(scale * (_FAR / slowest + np.abs(cut)))
     t = ends * np.linspace(-1.0, 1.0, _NODES)
     x = cut + np.sinh(t) / scale
     logs = -a * np.logaddexp(0.0, -x) - b * np.logaddexp(0.0, x) - np.logaddexp(0.0, steepness * (cut - x))
@@ -105,12 +106,11 @@ class GradualShares(ShareLaw):
     noise_level = 0.0
 
     def __post_init__(self) -> None:
-        if not check_number("excess", self.excess) >= 0.0:
-            raise ValueError(f"excess is {self.excess:g}; give a number that is not negative")
+        check_non_negative("excess", self.excess)
         for name, value in (("within", self.within), ("evenness", self.evenness)):
             if not check_positive(name, value) <= 1.0:
                 raise ValueError(f"{name} is {value:g}; give a number above 0, and at most 1")
-        if not self.most > 0.0:
+        if not check_number("most", self.most, ", or math.inf") > 0.0:
             raise ValueError(f"most is {self.most!r}; give a positive number of columns, or math.inf")
 
     def half_dimension(self, d: float) -> float:
@@ -145,7 +145,7 @@ class GroupShares(ShareLaw):
     def __post_init__(self) -> None:
         for name in ("first", "second", "excess", "spread"):
             check_positive(name, getattr(self, name))
-        if not 0.0 < self.noise_level <= 1.0:
+        if not 0.0 < check_number("noise_level", self.noise_level) <= 1.0:
             raise ValueError(
                 f"noise_level is {self.noise_level!r}; give a share of the mean square, above 0, at most 1"
             )

@@ -146,7 +146,7 @@ class VarianceShares(SplitModel):
         x = x[:, (x != x[:1]).any(axis=0)]
         share = 0.0 if profiles is None else check_share("profiles", profiles)
         squared, d = squared_distances(x), dimension_of(x, dimension)
-        rows = profiles_of(x) if share > 0.0 else x[:0]
+        rows = profiles_of(x) if share > 0.0 and x.size else x[:0]
         if rows.any():
             squared = _mixed(squared, squared_distances(rows), share)
             d += share * (dimension_of(rows, dimension) - d)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from palmette._immutable import read_only
 from palmette.array_types import Floats
@@ -16,7 +17,7 @@ from palmette.simulate.splits import Rng, SplitDraw, move_apart, random_hierarch
 
 __all__ = ["variance_shares"]
 
-_FAR = 60.0  # log odds beyond which nothing is left of any density
+_FAR = 60.0  # nats below which nothing is left of a density
 _NODES = 4000  # at which the law of log odds is added up; between, it is a line
 
 
@@ -98,11 +99,11 @@ def _cut_beta(a: float, b: float, steepness: float, cut: float, rng: Rng) -> flo
     # Of density ∝ u^(a−1) (1−u)^(b−1) / (1 + e^(K (ℓ − x))), x = logit u, by its distribution function on a grid of x
     # that is fine at the cut ℓ, and wide beyond.
     scale = max(steepness, 1.0)
-    end = np.arcsinh(scale * (_FAR + abs(cut)))
+    end = np.arcsinh(scale * (_FAR / min(a + steepness, b, 1.0) + abs(cut)))
     t = np.linspace(-end, end, _NODES)
     x = cut + np.sinh(t) / scale
     logs = -a * np.logaddexp(0.0, -x) - b * np.logaddexp(0.0, x) - np.logaddexp(0.0, steepness * (cut - x))
     density = np.cosh(t) * np.exp(logs - logs.max())
     below: Floats = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
     drawn = np.interp(rng.random() * below[-1], below, x)
-    return float(1.0 / (1.0 + np.exp(-drawn)))
+    return float(expit(drawn))
