@@ -124,7 +124,7 @@ def test_the_demo_runs_and_draws_its_picture(tmp_path, capsys):
     assert "0.97" in words
 
 
-@pytest.mark.parametrize("load", [datasets.load_numerals, datasets.load_worlds])
+@pytest.mark.parametrize("load", [datasets.load_numerals, datasets.load_tumours, datasets.load_worlds])
 def test_data_sets_are_labelled_and_closed_for_writing(load):
     data = load()
     assert len(data.labels) == len(set(data.labels)) == len(data.classes) == 12

@@ -97,20 +97,57 @@ def test_perplexity_sets_the_temperature(as_json):
     assert found["model"]["beta"] != 1.0
 
 
-def test_points_are_contrasts_unless_said_otherwise(run, as_json, folder):
+def few_worlds(folder):
+    """Nine rows of the table, which has four digits, and the same numbers."""
     rows = (folder / "worlds.csv").read_text(encoding="utf-8").splitlines()[:10]
     (folder / "few.csv").write_text("\n".join(rows), encoding="utf-8")
-    found = as_json("hierarchies", "few.csv", "--class", "kind")
     worlds = pal.datasets.load_worlds()
-    model = pal.models.Contrasts(pal.similarity.standardised(worlds.points[:9]), labels=worlds.labels[:9])
-    post = pal.evidence.posterior(model)
-    assert found["log_partition"] == pytest.approx(post.log_evidence, abs=0.01)  # the file has four digits
+    return pal.similarity.standardised(worlds.points[:9]), worlds.labels[:9]
+
+
+def test_points_are_shares_of_variance_unless_said_otherwise(run, as_json, folder):
+    points, labels = few_worlds(folder)
+    post = pal.evidence.posterior(points, labels=labels)
+    found = as_json("hierarchies", "few.csv", "--class", "kind", "--min-probability", "0.05")
+    assert found["log_partition"] == pytest.approx(post.log_partition, abs=0.01)
+    assert found["structure"]["log_bayes_factor"] == pytest.approx(post.log_evidence, abs=0.02)
+    model = found["model"]
+    assert (model["name"], model["columns"]) == ("shares", 3)
+    assert model["dimension"] == pytest.approx(pal.models.VarianceShares(points).dimension, abs=0.01)
+    assert model["weights"] == pytest.approx(pal.evidence.weights_of_readings(post), abs=0.01)
+    for row in found["clusters"]:
+        assert row["probability"] == pytest.approx(post.cluster_probability(row["members"]), abs=0.005)
+    _, out, _ = run("hierarchies", "few.csv", "--class", "kind")
+    words = " ".join(out.split())
+    assert re.search(
+        r"Model: shares of variance of points in 3 columns, which count as [\d.]+, averaged: noise 0\.\d\d, degrees 0",
+        words,
+    )
+
+
+def test_beyond_what_can_be_averaged_one_law_of_shares_is_named(run, as_json, folder):
+    points, labels = few_worlds(folder)
+    options = ("few.csv", "--class", "kind", "--exact-leaves", 8, "--sweeps", 50)
+    chosen = pal.evidence.posterior(points, labels=labels, averaged_leaves=0).model.model.law
+    _, out, _ = run("hierarchies", *options)
+    name = next((name for name, law in pal.models.LAWS.items() if law == chosen), "groups")
+    words = {"noise": "all of it noise", "gradual": "clusters that differ by degrees", "groups": "groups above a noise"}
+    assert words[name] in " ".join(out.split())
+    assert as_json("hierarchies", *options)["model"]["law"] == {"gradual": "degrees"}.get(name, name)
+
+
+def test_points_are_contrasts_if_asked_for(run, as_json, folder):
+    points, labels = few_worlds(folder)
+    options = ("hierarchies", "few.csv", "--class", "kind", "--model", "contrasts")
+    found = as_json(*options)
+    post = pal.evidence.posterior(pal.models.Contrasts(points, labels=labels))
+    assert found["log_partition"] == pytest.approx(post.log_evidence, abs=0.01)
     assert found["structure"]["log_bayes_factor"] == pytest.approx(
         pal.evidence.compare(post).log_bayes_factor, abs=0.02
     )
     assert (found["model"]["name"], found["model"]["dimension"]) == ("contrasts", 3.0)
     assert found["model"]["averaged_over"].keys() == {"a", "b"}
-    _, out, _ = run("hierarchies", "few.csv", "--class", "kind", "--exact-leaves", 8, "--sweeps", 50)
+    _, out, _ = run(*options, "--exact-leaves", 8, "--sweeps", 50)
     assert re.search(r"Model: contrasts of points in 3 columns, a = [\d.]+, b = [\d.]+", out)
 
 

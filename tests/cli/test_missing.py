@@ -114,7 +114,7 @@ def test_a_column_without_a_value_is_left_out_and_a_row_is_named(run, folder):
     [
         ("hierarchies gaps.csv --class kind", "add --missing mean (the mean of the column stands in)"),
         ("hierarchies gaps.csv --class kind", "or --model dasgupta"),
-        ("hierarchies gaps.csv --class kind", "and contrasts, the model unless --model names another, needs"),
+        ("hierarchies gaps.csv --class kind", "and shares, the model unless --model names another, needs"),
         ("hierarchies gaps.csv --class kind --missing pairwise", "needs the points themselves; say --missing mean"),
         ("hierarchies gaps.csv --class kind --model dasgupta --missing refuse", "add --missing pairwise"),
         ("partitions gaps.csv --class kind --missing refuse --model dirichlet-process", "add --missing mean"),
