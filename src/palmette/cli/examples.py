@@ -12,7 +12,7 @@ __all__ = ["write_examples"]
 
 
 def write_examples(folder: Path) -> list[Path]:
-    """Write tumours.csv, worlds.csv, gaps.csv, languages.csv, letters.csv, distances.csv and posterior.nex; returns their paths."""
+    """Write the tables, matrices and trees that the help of the commands speaks of; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     worlds, languages = pal.datasets.load_worlds(), pal.datasets.load_numerals()
     points = worlds.points.round(4).tolist()

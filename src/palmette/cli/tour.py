@@ -56,8 +56,8 @@ def _show_evidence() -> None:
     _head("Which clusters can be trusted, with nothing to choose?")
     tumours = datasets.load_tumours()
     _say(
-        f"Twelve tumours by the expression of {len(tumours.variables)} genes. The model is a likelihood, shares of variance, and what it "
-        "leaves open is averaged over: noise, degrees or groups."
+        f"Twelve tumours by the expression of {len(tumours.variables)} genes. The model is a likelihood, shares of "
+        "variance, and what it leaves open is averaged over: noise, degrees or groups."
     )
     _say("The first numbers need compiling, which takes a while …")
     labels = [f"{kind} {name}" for kind, name in zip(tumours.classes, tumours.labels, strict=True)]
