@@ -101,7 +101,8 @@ def test_a_sampled_posterior_has_log_z_entropy_and_divergence(monkeypatch):
 
 
 def test_a_perplexity_and_a_number_of_sweeps_need_no_clock(monkeypatch):
-    monkeypatch.setattr("palmette.sampling.annealed.time", None)
+    monkeypatch.setattr("palmette.budget.now", None)
+    monkeypatch.setattr("palmette.sampling.annealed.now", None)
     monkeypatch.setattr("palmette.sampling.perplexity._QUICK", 40)
     monkeypatch.setattr("palmette.search.sampled_posteriors._STEPS", 40)
     few = pal.models.SumOfSquares(POINTS[:4], beta=1.5)

@@ -9,21 +9,32 @@ from palmette.array_types import Floats
 from palmette.cli.notes import note, progress
 
 if TYPE_CHECKING:  # the compiler comes with them, and --help should not wait for it
+    from palmette.budget import Budget
     from palmette.models import HierarchyModel, PartitionModel
     from palmette.report.listing import Hierarchies, Partitions
     from palmette.sampling import SampledPartitions, SampledPosterior
 
-__all__ = ["infer_hierarchies", "infer_partitions"]
+__all__ = ["budget_of", "infer_hierarchies", "infer_partitions"]
+
+_FOR_EVIDENCE = 1 / 5  # of the time
+
+
+def budget_of(options: dict[str, Any]) -> Budget:
+    """What --seconds allows for, from now on; without end if --sweeps says how far chains run."""
+    from palmette.budget import Budget  # it hears of compilations, and --help should not wait for the compiler
+
+    return Budget(options["seconds"] if options["sweeps"] is None else None)
 
 
 def infer_hierarchies(
-    model: HierarchyModel, likeness: Floats, options: dict[str, Any], *, by_evidence: bool = False
+    model: HierarchyModel, likeness: Floats, options: dict[str, Any], budget: Budget, *, by_evidence: bool = False
 ) -> Hierarchies | SampledPosterior:
     """The posterior over all hierarchies, sampled, or over those of a trellis that is grown around good ones.
 
-    With the parameters of the model or, `by_evidence`, those that the data want, or with all of them.
+    With the parameters of the model or, `by_evidence`, those that the data want, or with all of them; a fifth of the
+    budget is then left for the evidence.
     """
-    posterior: Hierarchies | SampledPosterior = _infer(model, likeness, options, by_evidence=by_evidence)
+    posterior: Hierarchies | SampledPosterior = _infer(model, likeness, options, budget, by_evidence=by_evidence)
     if posterior.kind == "sums" and posterior.trellis is not None:
         note(
             f"the sparse trellis has {posterior.trellis.n_clusters:,} clusters. Probabilities are given that the "
@@ -34,10 +45,11 @@ def infer_hierarchies(
 
 
 def infer_partitions(
-    model: PartitionModel, likeness: Floats, options: dict[str, Any]
+    model: PartitionModel, likeness: Floats, options: dict[str, Any], budget: Budget
 ) -> Partitions | SampledPartitions:
     """The posterior over all partitions, sampled, or over those into clusters of a few good hierarchies."""
-    posterior: Partitions | SampledPartitions = _infer(model, likeness, options, n_clusters=options["n_clusters"])
+    more = {"n_clusters": options["n_clusters"]}
+    posterior: Partitions | SampledPartitions = _infer(model, likeness, options, budget, **more)
     if posterior.kind == "sums" and (trellis := posterior.trellis) is not None:
         source = "a few good hierarchies" if trellis.hierarchy is None else "one good hierarchy"
         note(
@@ -68,6 +80,7 @@ def _infer(
     model: HierarchyModel | PartitionModel,
     likeness: Floats,
     options: dict[str, Any],
+    budget: Budget,
     *,
     by_evidence: bool = False,
     **more: Any,
@@ -79,8 +92,9 @@ def _infer(
         reason = f"{n:,} leaves are more than the {most} up to which everything is summed over"
         note(f"{reason}; going on with {instead}.", options["quiet"])
     given = pal.similarity.linkages(likeness, model.labels)
-    names = ("max_memory", "perplexity", "beyond", "seconds", "sweeps")
-    limits = {"exact_leaves": most, **{name: options[name] for name in names}}
+    names = ("max_memory", "perplexity", "beyond", "sweeps")
+    seconds = budget.share(1.0 - _FOR_EVIDENCE if by_evidence else 1.0).seconds
+    limits = {"exact_leaves": most, "seconds": seconds, **{name: options[name] for name in names}}
     shown = progress(options["quiet"])
     infer: Any = pal.evidence.posterior if by_evidence else pal.search.posterior
     posterior = infer(model, hierarchies=given, rng=options["seed"], progress=shown, **limits, **more)

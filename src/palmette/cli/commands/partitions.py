@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from palmette.cli.asking.posteriors import infer_partitions
+from palmette.cli.asking.posteriors import budget_of, infer_partitions
 from palmette.cli.options import answer_options, beyond_options, output_options, posterior_options
 from palmette.cli.reading.partition_models import NAMES, choose_model
 from palmette.cli.reading.problem import Problem, check_temperature, load
@@ -14,6 +14,7 @@ from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledPartitionAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.defaults import DEFAULTS
+from palmette.progress import phases
 
 __all__ = ["partitions"]
 
@@ -42,6 +43,7 @@ __all__ = ["partitions"]
 @answer_options
 @click.option("--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Draws, for --json.")
 @output_options("table", "membership", "plot", "report")
+@phases()
 def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
     """The posterior over the partitions of the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input).
 
@@ -72,7 +74,7 @@ def partitions(file: str, model: str, as_json: bool, **options: Any) -> None:
         options["standardise"] = False
     problem = load(file, options, model, gaps="model" if mixture else "pairwise")
     made, likeness, words = choose_model(problem, beta, options)
-    posterior = infer_partitions(made, likeness, options)
+    posterior = infer_partitions(made, likeness, options, budget_of(options))
     found_beta = posterior.model.beta if posterior.model.is_tempered else None
     extra = {"missing": problem.missing, "model": {"name": model, "beta": found_beta}}
     words += "" if found_beta is None else f", β = {found_beta:.6g}"

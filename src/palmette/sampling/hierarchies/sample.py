@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from palmette.budget import Budget
 from palmette.checks import check_integer, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
@@ -111,7 +111,7 @@ def sample_hierarchies(
     """
     compiled = require_compiled(model, SplitModel, "sampled")
     check_end(seconds, sweeps, precision)
-    begin, given = time.monotonic(), list(starts)
+    budget, given = Budget(seconds), list(starts)  # rungs are found before the chains begin
     for start in given:
         require_binary(start)
     run = HierarchyRun(
@@ -125,5 +125,4 @@ def sample_hierarchies(
         checkpoint=checkpoint,
         progress=progress,
     )
-    left = None if seconds is None else max(0.0, seconds - (time.monotonic() - begin))  # rungs are found before
-    return run.go_on(left, sweeps, precision)
+    return run.go_on(budget.seconds, sweeps, precision)
