@@ -93,11 +93,12 @@ def sample_hierarchies(
 
     Several chains run side by side, each from a hierarchy of its own: those in `starts`, then hierarchies drawn alike
     from all and cooled down, of sixteen those that are farthest apart (fewer to choose from beyond 176 leaves). They
-    stop when they agree and every cluster's probability has a standard error of at most `precision`, after `seconds`,
-    or after `sweeps` (of as many moves as there are leaves), whatever comes first; Ctrl-C stops them as well. Starts
-    and a few sweeps are made in any case. The answer says whether they agree (`verdict`), and its `resume` lets them go
-    on. Where they do not agree because each is frozen in a place of its own, `n_rungs` of 10 to 30 makes each chain of
-    so many, at temperatures from the model's up, that exchange their states; a sweep then takes so many times longer.
+    stop when they agree and every cluster's probability has a standard error of at most `precision`, when `verdict` can
+    just be told by the time `seconds` are up, or after `sweeps` (of as many moves as there are leaves), whatever comes
+    first; Ctrl-C stops them as well. A start for each and a few sweeps are made in any case. The answer says whether
+    they agree (`verdict`), and its `resume` lets them go on. Where they do not agree because each is frozen in a place
+    of its own, `n_rungs` of 10 to 30 makes each chain of so many, at temperatures from the model's up, that exchange
+    their states; a sweep then takes so many times longer.
 
     The same `rng` gives the same chains on any number of threads; how long they are depends on the machine unless
     ``seconds=None``. With a `checkpoint` they are saved in that file on the way, and a run that finds the file goes on
