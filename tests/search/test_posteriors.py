@@ -66,7 +66,7 @@ def test_the_time_is_shared_out_and_frozen_chains_get_several_temperatures(monke
     def by_sweeps(model, *, seconds, **options):  # in all the time they are given
         asked.append((seconds, options.get("n_rungs", 1)))
         clock.time += seconds
-        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=30, **options)
+        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=60, **options)
 
     def refined(model, ends, seed, seconds, progress):
         asked.append((seconds, "refined"))
@@ -81,6 +81,19 @@ def test_the_time_is_shared_out_and_frozen_chains_get_several_temperatures(monke
     assert rows.verdict.n_chains == 6
     row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
     assert not rows.verdict.agree or abs(row - column) < 0.1
+
+
+def test_few_draws_do_not_tell_that_chains_are_frozen(monkeypatch):
+    asked = []
+
+    def by_sweeps(model, *, seconds, **options):
+        asked.append(options.get("n_rungs", 1))
+        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=9, **options)
+
+    monkeypatch.setattr("palmette.search.sampled_posteriors.sample_hierarchies", by_sweeps)
+    found = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=0.0)
+    assert asked == [1]
+    assert (found.n_rungs, found.n_kept) == (1, 9)
 
 
 def test_parts_of_the_start_get_shares_as_well(monkeypatch):

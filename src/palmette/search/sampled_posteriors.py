@@ -28,6 +28,7 @@ _IMPROVING = 1 / 10  # of what is left then, for the start
 _LOOKING = 1 / 3  # of what is left then, after which chains are looked at
 _REFINING = 1 / 4  # of what is left then, if they are frozen
 _COOLED = 500  # leaves; to cool more of them down from anywhere takes minutes, as their square
+_TELLING = 40  # draws of each chain; fewer tell nothing of whether they are frozen
 _FROZEN = 1.5  # R̂ of chains that each stay in a place of their own
 _SLOW = 300.0  # sweeps for an effective draw of what moves least: a few rungs need fewer, their own number counted in
 _FEW_RUNGS, _RUNGS = 4, 16  # where chains are slow, and where they are frozen
@@ -72,17 +73,20 @@ def sampled_hierarchies(
     if budget.seconds is None:
         return sample_hierarchies(model, seconds=None, sweeps=limits.sweeps, **options)
     first = sample_hierarchies(model, seconds=budget.share(_LOOKING).seconds, **options)
-    if first.verdict.agree and first.verdict.standard_error <= DEFAULTS.precision:
-        return first
-    n_rungs = _rungs_for(first)
+    n_rungs = _rungs_for(first) if first.n_draws >= _TELLING else 1
     if n_rungs == 1:
-        return first.resume(seconds=budget.seconds)
+        return first if _is_precise(first) else first.resume(seconds=budget.seconds)
     ends = _ends(first)
     if n_rungs == _RUNGS:
         ends = _refined(model, ends, seed, budget.share(_REFINING).left, limits.progress)
     options |= {"starts": ends, "n_chains": first.n_chains, "n_rungs": n_rungs}
     rest = sample_hierarchies(model, seconds=budget.seconds, **options)
     return min(rest, first, key=lambda post: post.verdict.r_hat)
+
+
+def _is_precise(post: SampledPosterior) -> bool:
+    enough = post.n_draws >= _TELLING
+    return enough and post.verdict.agree and post.verdict.standard_error <= DEFAULTS.precision
 
 
 def _rungs_for(post: SampledPosterior) -> int:
