@@ -80,8 +80,8 @@ def chosen(model: VarianceShares, prior: Prior, seed: int = 0) -> HierarchyModel
     followed = np.array([_followed(reading.weighs, prior) for reading in readings])
     totals = np.maximum(estimates, followed) + _log_priors() + np.log(1.0 - _NOISE)
     if totals.max() < np.log(_NOISE):
-        return with_prior(model.with_law("noise"), prior)
-    return with_prior(readings[int(np.argmax(totals))].answers, prior)
+        return with_prior(model.with_law("noise").lean(), prior)
+    return with_prior(readings[int(np.argmax(totals))].answers.lean(), prior)
 
 
 def weights_of_readings(mixture: HierarchyMixture) -> dict[str, float]:
