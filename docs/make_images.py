@@ -7,8 +7,8 @@ coclustering.png: on the left, how much each pair of leaves attracts; on the rig
 cluster, over all partitions.
 
 trellis.png, recursion.png, sparse_trellis.png and patch.png are the diagrams of how_it_works.md and sampling.md, drawn
-by diagrams.py. worlds.png is that of which_tree.md, and the others are those of the page pictures.md, one for each kind
-of plot.
+by diagrams.py. tumours.png is that of which_tree.md, and the others are those of the page pictures.md, one for each
+kind of plot.
 """
 
 from __future__ import annotations
@@ -155,12 +155,10 @@ def draw_chains() -> dict[str, Any]:
     return {"traces": plot.traces(chains).figure, "convergence": plot.convergence(chains).figure}
 
 
-def draw_worlds(data: datasets.PointData) -> Any:
+def draw_tumours(data: datasets.PointData) -> Any:
     """The dendrogram of the page which_tree.md."""
     x = (data.points - data.points.mean(axis=0)) / data.points.std(axis=0)
-    return plot.dendrogram(
-        pal.evidence.posterior(pal.models.Contrasts(x, labels=data.labels)), classes=data.classes
-    ).figure
+    return plot.dendrogram(pal.evidence.posterior(x, labels=data.labels), classes=data.classes).figure
 
 
 def draw_table(data: datasets.PointData) -> Any:
@@ -210,7 +208,11 @@ def main() -> None:
     diagrams = {"trellis": draw_trellis(), "recursion": draw_recursion(), "sparse_trellis": draw_sparse()}
     diagrams["patch"] = draw_patch()
     points = datasets.load_worlds()
-    worlds = {"worlds": draw_worlds(points), "table_with_dendrogram": draw_table(points), "bootstrap": draw_bootstrap()}
+    worlds = {
+        "tumours": draw_tumours(datasets.load_tumours()),
+        "table_with_dendrogram": draw_table(points),
+        "bootstrap": draw_bootstrap(),
+    }
     worlds["clustermap"] = draw_clustermap(data)
     for name, figure in (draw_plots(data) | draw_chains() | diagrams | worlds).items():
         figure.savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})

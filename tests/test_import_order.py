@@ -17,7 +17,7 @@ DESIGN = Path(__file__).parents[1] / "docs/design.md"
 
 # From the bottom to the top. Those in one line do not import each other.
 ORDER = [
-    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "compilers", "whole_files"],
+    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "compilers", "whole_files", "budget"],
     ["octets", "_immutable", "labels", "checks", "_jit"],
     ["_static", "clusters", "numeric", "hashing", "threads", "links"],
     ["formats", "drawing"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from palmette.progress import Progress, purpose
+import types
+
+from palmette.progress import Progress, phases, purpose
 
 
 def drawn(capsys, bar):
@@ -28,3 +30,14 @@ def test_a_bar_says_what_the_work_is_for(capsys):
 def test_nothing_is_drawn_where_nobody_looks(capsys):
     assert drawn(capsys, Progress("summing", 4, False)).err == ""
     assert drawn(capsys, Progress("summing", 4)).err == ""  # no terminal
+
+
+def test_phases_are_named_however_short_they_are(monkeypatch, capsys):
+    times = iter([10.0, 11.5, 11.7])  # the phases begin, a bar is made, a fifth of a second of work is done
+    monkeypatch.setattr("palmette.progress.time", types.SimpleNamespace(monotonic=lambda: next(times)))
+    with phases():
+        Progress("annealing", 10, True).advance(1.0)
+    assert "annealing   10 %" in capsys.readouterr().err
+    times = iter([20.0, 20.2])
+    Progress("summing", 10, True).advance(1.0)
+    assert capsys.readouterr().err == ""

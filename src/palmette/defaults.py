@@ -76,13 +76,13 @@ class Defaults:
     resampled_leaves: int = 12
     #: The same where the MAP was asked for: seconds for each of thousands of draws are hours.
     most_resampled_leaves: int = 16
-    #: Seconds that chains run at most beyond the exact limit: as long as a person waits for an answer to trust.
+    #: Seconds of an answer by chains, with all that comes before them: as long as a person waits for one to trust.
     seconds: float = 60.0
     #: Standard error of every cluster's probability at which they stop before: two of them are a percent.
     precision: float = 0.005
     #: Chains side by side: six from chosen starts missed neither of two answers in silence (docs/sampling.md).
     n_chains: int = 6
-    #: Seconds that annealing takes at most for log Z: half of what the chains had, since it comes on top.
+    #: Seconds that annealing takes at most for log Z: half of what the chains had, if it comes on top.
     annealing_seconds: float = 30.0
     #: Independent runs of annealing, whose spread is the error: of 32 it is known within an eighth.
     annealing_runs: int = 32

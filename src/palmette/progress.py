@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["CompilationNotice", "Progress", "be_quiet", "purpose"]
+__all__ = ["CompilationNotice", "Progress", "be_quiet", "phases", "purpose"]
 
 _PATIENCE = 1.0  # seconds before a bar appears at all
 _INTERVAL = 0.1
 
 _is_quiet = False
 _purpose: ContextVar[str] = ContextVar("purpose", default="")
+_waiting_since: ContextVar[float] = ContextVar("waiting_since", default=float("inf"))
 
 
 @contextmanager
@@ -25,6 +26,16 @@ def purpose(what: str) -> Iterator[None]:
         yield
     finally:
         _purpose.reset(before)
+
+
+@contextmanager
+def phases() -> Iterator[None]:
+    """Bars that are made meanwhile are for parts of one piece of work: a person waits since the first of them."""
+    before = _waiting_since.set(min(_waiting_since.get(), time.monotonic()))
+    try:
+        yield
+    finally:
+        _waiting_since.reset(before)
 
 
 def be_quiet(quiet: bool) -> None:
@@ -57,6 +68,8 @@ class CompilationNotice:
 class Progress:
     """``title  42 % ████████░░░░░░░░░░░░  0:12 left``: drawn only on a terminal, only after a second, never on stdout.
 
+    Within `phases` that second is counted once, from where they began, so that short ones are named as well.
+
     `show` None means: if stderr is a terminal. True draws in any case, False never. With a `unit` it also says how many
     of them are done and how many a second; without a `total` it says nothing else.
     """
@@ -69,6 +82,7 @@ class Progress:
         self._done = self._skipped = 0.0
         self._begin = time.monotonic()
         self._last = self._begin
+        self._since = _waiting_since.get()
         self._show = sys.stderr.isatty() if show is None else show
         self._drawn = False
 
@@ -85,7 +99,7 @@ class Progress:
         """Say that `amount` of the total has been done."""
         self._done += amount
         now = time.monotonic()
-        if self._show and now - self._begin > _PATIENCE and now - self._last > _INTERVAL:
+        if self._show and now - min(self._begin, self._since) > _PATIENCE and now - self._last > _INTERVAL:
             self._last = now
             self._draw(now - self._begin)
 

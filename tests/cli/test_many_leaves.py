@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
 import numpy as np
 import pytest
+from budget_cases import Clock
 from cli_cases import DASGUPTA, WORLDS, rows_of
 
 import palmette as pal
+from palmette.budget import Budget
+from palmette.cli.asking.evidence import estimated_evidence
 from palmette.defaults import Defaults
+from palmette.evidence import Comparison
+from palmette.sampling import SampledPosterior
 
 
 def test_too_many_leaves_go_on_with_a_sparse_trellis_and_say_so(run, as_json):
@@ -145,3 +151,71 @@ def test_partitions_that_chains_cannot_draw_stay_sparse_and_say_so(option, value
     assert f"going on with partitions into chosen clusters, since with {option} they are not sampled" in err
     assert "(a lower bound)" in out
     assert as_json(*words)["trellis"]["kind"] == "sparse"
+
+
+@pytest.fixture
+def few(folder):
+    x = np.random.default_rng(3).normal(size=(9, 2)) + np.repeat([[0, 0], [8, 8]], [4, 5], axis=0)
+    (folder / "few.csv").write_text("\n".join(["x,y", *(f"{a:.3f},{b:.3f}" for a, b in x)]), encoding="utf-8")
+    return "few.csv"
+
+
+@pytest.mark.filterwarnings("ignore:parameters are those after")
+def test_evidence_that_there_was_no_time_for_is_said_to_be_missing(run, few):
+    words = ("hierarchies", few, "--exact-leaves", 8, "--seconds", 0)
+    code, out, _ = run(*words)
+    assert code == 0
+    assert out.startswith("Evidence not computed: give it more seconds (--seconds).\n")
+    code, out, _ = run(*words, "--json", "--quiet")
+    found = json.loads(out)
+    assert (found["structure"], found["sampled"]["agree"]) == (None, False)
+
+
+def test_evidence_of_chains_by_sweeps_takes_no_time_and_is_null(as_json, few):
+    assert as_json("hierarchies", few, "--exact-leaves", 8, "--sweeps", 8)["structure"] is None
+
+
+def test_a_fifth_of_the_seconds_is_kept_for_the_evidence(monkeypatch, run, few):
+    clock, asked = Clock(monkeypatch), []
+    anneal, infer = SampledPosterior.anneal, pal.evidence.posterior
+
+    def inferred(model, *, seconds, **options):
+        asked.append(seconds)
+        clock.time += seconds + 4.0  # it took a little longer
+        return infer(model, **options | {"sweeps": 100})
+
+    def annealed(post, *, seconds):
+        asked.append(seconds)
+        return anneal(post, seconds=None)
+
+    monkeypatch.setattr(pal.evidence, "posterior", inferred)
+    monkeypatch.setattr(SampledPosterior, "anneal", annealed)
+    code, out, _ = run("hierarchies", few, "--exact-leaves", 8, "--seconds", 50)
+    assert (code, asked) == (0, [40.0, 6.0])
+    assert re.match(r"These data .*log Bayes factor \+[\d.]+ ± [\d.]+", " ".join(out.split()))
+
+
+@pytest.mark.parametrize(("value", "error", "is_told"), [(40.0, 9.0, True), (40.0, 11.0, False), (-60.0, 0.9, True)])
+def test_evidence_with_an_error_as_large_as_itself_is_not_told(value, error, is_told, monkeypatch):
+    model = pal.models.Contrasts([[0.0], [1.0], [5.0]])
+    post = pal.sampling.sample_hierarchies(model, seconds=None, sweeps=8, progress=False)
+    compared = Comparison(value, 0.0, standard_error=error)
+    monkeypatch.setattr(pal.evidence, "compare", lambda *_, **__: compared)
+    found, said = estimated_evidence(post, Budget(None))
+    assert (found is compared) is is_told
+    assert said == str(compared) if is_told else "its error is 11 nats: give it more seconds" in said
+
+
+def test_coverage_has_what_growing_has_left(monkeypatch, run):
+    clock, asked = Clock(monkeypatch), []
+    monkeypatch.setattr(pal.search, "posterior", clock.after(pal.search.posterior, 20.0))
+    uncovered = pal.search.uncovered
+
+    def noted(posterior, *, seconds, **options):
+        asked.append(seconds)
+        return uncovered(posterior, **options)
+
+    monkeypatch.setattr(pal.search, "uncovered", noted)
+    words = ("--exact-leaves", 8, "--beyond", "sparse", "--coverage", "--seconds", 50)
+    assert run("hierarchies", *WORLDS, *DASGUPTA, *words)[0] == 0
+    assert asked == [30.0]

@@ -162,9 +162,9 @@ def enumerated(squared, h, signal, evenness, level=0.0):
 
 def readings_of(squared, d):
     """Degrees as weighed, and as answered; then groups by noise level."""
-    h, counted = d / 2, d / (1 + d / 60) / 2
+    h, counted = d / 2, d**0.85 / 2
     slight = enumerated(squared, h, gradual_shares(h, 0.05, 0.8), 0.4)
-    gradual = enumerated(squared, counted, gradual_shares(counted, 0.1, 0.6), 0.1)
+    gradual = enumerated(squared, counted, gradual_shares(counted, 0.08, 0.6), 0.1)
     signal = group_shares(h, 0.3)
     groups = [enumerated(squared, h, signal, min(1.0, 0.2 / h), level) for level in LEVELS]
     return [slight, *groups], [gradual, *groups]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
+import types
 
 import numpy as np
 import pytest
+from budget_cases import Clock
 from hypothesis import given
 from hypothesis import strategies as st
 from random_hierarchies import hierarchies
@@ -15,7 +18,8 @@ from scipy.optimize import minimize
 from palmette import HierarchyPosterior, evidence
 from palmette.models import BetaSplitting, Contrasts, Dasgupta, with_prior
 from palmette.posterior import HierarchyMixture
-from palmette.sampling import SampledPosterior
+from palmette.sampling import SampledPosterior, sample_hierarchies
+from palmette.search import greedy
 
 RNG = np.random.default_rng(4)
 GROUPS = np.concatenate([RNG.normal(c, 0.6, (4, 3)) for c in ([0, 0, 0], [5, 0, 1], [2, 6, 0])])
@@ -95,3 +99,41 @@ def test_units_do_not_matter():
 def test_a_model_that_fits_nothing_says_what_to_do():
     with pytest.raises(TypeError, match=r"evidence\.maximise does without, or write `fitted_to`"):
         evidence.tuned(Dasgupta(np.ones((4, 4))))
+
+
+def test_without_time_the_parameters_are_those_of_the_greedy_hierarchy():
+    model = Contrasts(GROUPS)
+    with pytest.warns(UserWarning, match="parameters are those after 0 steps"):
+        found = evidence.tuned(model, seconds=0.0, exact_leaves=0)
+    first = model.fitted_to([greedy(model).hierarchy])
+    assert (found.a, found.b) == (first.a, first.b)
+    with pytest.raises(ValueError, match="seconds is -1"):
+        evidence.tuned(model, seconds=-1)
+
+
+def test_steps_end_when_their_time_is_up(monkeypatch):
+    clock, model = Clock(monkeypatch), Contrasts(GROUPS)
+    slow = clock.after(sample_hierarchies, 3.0)
+    monkeypatch.setattr(sys.modules["palmette.evidence.tuned"], "sample_hierarchies", slow)
+    with pytest.warns(UserWarning, match="parameters are those after 2 steps"):
+        found = evidence.tuned(model, seconds=5.0, tolerance=1e-12, exact_leaves=0, rng=1)
+    two = evidence.tuned(model, most=2, tolerance=1e-12, exact_leaves=0, rng=1)
+    assert (found.a, found.b) == (two.a, two.b)
+
+
+def test_parameters_get_a_fifth_of_the_time_and_chains_the_rest(monkeypatch):
+    asked, clock = [], Clock(monkeypatch)
+
+    def noted(model, *, seconds, **_):
+        asked.append(seconds)
+        clock.time += seconds or 0.0
+        return model
+
+    module = sys.modules["palmette.evidence.posterior"]
+    monkeypatch.setattr(module, "tuned", noted)
+    monkeypatch.setattr(module, "search", types.SimpleNamespace(posterior=noted))
+    model = Contrasts(GROUPS)
+    evidence.posterior(model, seconds=50.0, exact_leaves=8)
+    evidence.posterior(model, seconds=50.0, sweeps=20, exact_leaves=8)
+    evidence.posterior(model, seconds=50.0, averaged_leaves=0)  # few leaves take what they take
+    assert asked == [10.0, 40.0, None, None, None, 50.0]

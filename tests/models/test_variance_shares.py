@@ -31,7 +31,7 @@ from palmette.models.variance_shares import leaves_law_open
 
 GROUPS = np.concatenate([np.random.default_rng(0).normal(c, 0.7, (4, 2)) for c in ([0, 0], [5, 0], [2.5, 6])])
 OF_GROUPS = [GroupShares(), GroupShares(0.5, spread=9.0), GroupShares(0.01, first=2.0, second=0.6, excess=1.5)]
-EVERY = [*LAWS.values(), GradualShares(2.0, within=0.5, evenness=0.2, most=8.0), *OF_GROUPS[1:]]
+EVERY = [*LAWS.values(), GradualShares(2.0, within=0.5, evenness=0.2, power=0.7), *OF_GROUPS[1:]]
 
 
 def points(n, seed, d=3):
@@ -457,8 +457,8 @@ def test_bad_input_is_named(options, message):
         (GradualShares, {"excess": math.inf}, ValueError, "excess is inf"),
         (GradualShares, {"excess": 0.1, "within": 1.5}, ValueError, "within is 1.5; give a number above 0, and at"),
         (GradualShares, {"excess": 0.1, "evenness": 0.0}, ValueError, "evenness is 0"),
-        (GradualShares, {"excess": 0.1, "most": 0.0}, ValueError, "most is 0.0; give a positive number of columns"),
-        (GradualShares, {"excess": 0.1, "most": "all"}, TypeError, "most must be a number, or math.inf, not 'all'"),
+        (GradualShares, {"excess": 0.1, "power": 1.1}, ValueError, "power is 1.1; give a number above 0, and at most"),
+        (GradualShares, {"excess": 0.1, "power": "all"}, TypeError, "power must be a number, not 'all'"),
         (GroupShares, {"noise_level": 0.0}, ValueError, "noise_level is 0.0; give a share of the mean square"),
         (GroupShares, {"noise_level": 1.5}, ValueError, "noise_level is 1.5"),
         (GroupShares, {"noise_level": "low"}, TypeError, "noise_level must be a number, not 'low'"),

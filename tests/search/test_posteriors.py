@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
+from budget_cases import Clock
 from sampling_cases import rows_and_columns
 
 import palmette as pal
@@ -59,21 +61,68 @@ def test_what_cannot_be_sampled_is_sparse():
 
 
 def test_the_time_is_shared_out_and_frozen_chains_get_several_temperatures(monkeypatch):
-    asked = []
+    asked, clock = [], Clock(monkeypatch)
 
-    def by_sweeps(model, *, seconds, **options):  # which take any time
+    def by_sweeps(model, *, seconds, **options):  # in all the time they are given
         asked.append((seconds, options.get("n_rungs", 1)))
-        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=30, **options)
+        clock.time += seconds
+        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=60, **options)
 
-    monkeypatch.setattr("palmette.search.sampled_posteriors.sample_hierarchies", by_sweeps)
-    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=0.6)
-    (first, one), (rest, many) = asked
-    assert (one, many) == (1, 16)
-    assert first == pytest.approx(0.2)
-    assert 0.0 <= rest <= 0.6 - first  # without what it took to refine in between
+    def refined(model, ends, seed, seconds, progress):
+        asked.append((seconds, "refined"))
+        clock.time += seconds
+        return ends
+
+    slow = clock.after(pal.search.greedy, 6.0)
+    for name, function in (("greedy", slow), ("sample_hierarchies", by_sweeps), ("_refined", refined)):
+        monkeypatch.setattr(f"palmette.search.sampled_posteriors.{name}", function)
+    rows = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=66.0)
+    assert asked == [(20.0, 1), (10.0, "refined"), (30.0, 16)]
     assert rows.verdict.n_chains == 6
     row, column = (float(rows.cluster_probability(part)) for part in (range(4), range(0, 16, 4)))
     assert not rows.verdict.agree or abs(row - column) < 0.1
+
+
+def test_few_draws_do_not_tell_that_chains_are_frozen(monkeypatch):
+    asked = []
+
+    def by_sweeps(model, *, seconds, **options):
+        asked.append(options.get("n_rungs", 1))
+        return pal.sampling.sample_hierarchies(model, seconds=None, sweeps=9, **options)
+
+    monkeypatch.setattr("palmette.search.sampled_posteriors.sample_hierarchies", by_sweeps)
+    found = pal.search.posterior(rows_and_columns(5.0), exact_leaves=15, seconds=0.0)
+    assert asked == [1]
+    assert (found.n_rungs, found.n_kept) == (1, 9)
+
+
+def test_parts_of_the_start_get_shares_as_well(monkeypatch):
+    asked, clock = {}, Clock(monkeypatch)
+
+    def noted(name, function):
+        def call(model, *rest, seconds, **options):
+            asked.setdefault(name, seconds)
+            clock.time += 5.0
+            return function(model, *rest, seconds=0.0, **options)
+
+        return call
+
+    for name in ("at_perplexity", "refine", "sample_hierarchies"):
+        function = getattr(sys.modules["palmette.search.sampled_posteriors"], name)
+        monkeypatch.setattr(f"palmette.search.sampled_posteriors.{name}", noted(name, function))
+    with pytest.warns(UserWarning, match="β is a rough guess"):
+        pal.search.posterior(SumOfSquares(POINTS[:12]), exact_leaves=11, perplexity=1000, seconds=15.0)
+    assert asked == {"at_perplexity": 5.0, "refine": 1.0, "sample_hierarchies": pytest.approx(5.0 / 3)}
+
+
+def test_chains_that_are_precise_enough_at_the_first_look_are_the_answer(monkeypatch):
+    def long_enough(model, *, seconds, **options):
+        return pal.sampling.sample_hierarchies(model, seconds=None, precision=0.005, **options)
+
+    monkeypatch.setattr("palmette.search.sampled_posteriors.sample_hierarchies", long_enough)
+    monkeypatch.setattr(pal.sampling.SampledPosterior, "resume", None)
+    found = pal.search.posterior(SumOfSquares(POINTS[:7], beta=20.0), exact_leaves=6, seconds=600.0)
+    assert found.verdict.standard_error <= 0.005
 
 
 @pytest.mark.parametrize(("beta", "sweeps", "n_rungs"), [(0.2, 200, 1), (0.3, 1500, 4), (0.6, 200, 16)])

@@ -12,7 +12,7 @@ __all__ = ["write_examples"]
 
 
 def write_examples(folder: Path) -> list[Path]:
-    """Write worlds.csv, gaps.csv, languages.csv, letters.csv, distances.csv and posterior.nex; returns their paths."""
+    """Write the tables, matrices and trees that the help of the commands speaks of; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     worlds, languages = pal.datasets.load_worlds(), pal.datasets.load_numerals()
     points = worlds.points.round(4).tolist()
@@ -20,7 +20,9 @@ def write_examples(folder: Path) -> list[Path]:
     initials = [[word[0] for word in row] for row in languages.words]
     letters = [[None if (i + 2 * j) % 9 == 4 else x for j, x in enumerate(row)] for i, row in enumerate(initials)]
     alike = languages.similarity.round(4)
+    tumours = pal.datasets.load_tumours()
     return [
+        _table(folder / "tumours.csv", ("sample", "subtype", *tumours.variables), tumours, tumours.points.tolist()),
         _table(folder / "worlds.csv", ("name", "kind", *worlds.variables), worlds, points),
         _table(folder / "gaps.csv", ("name", "kind", *worlds.variables), worlds, gaps),
         _table(folder / "languages.csv", ("language", "family", *languages.labels), languages, alike.tolist()),

@@ -133,7 +133,7 @@ beyond_options = stack(
         type=click.FloatRange(0),
         default=DEFAULTS.seconds,
         show_default=True,
-        help="How long chains run at most.",
+        help="How long all of that takes at most, the evidence included.",
     ),
     click.option("--sweeps", type=click.IntRange(8), help="How far chains run, whatever the clock says."),
 )

@@ -54,13 +54,14 @@ def main(folder: Path | str = ".") -> None:
 
 def _show_evidence() -> None:
     _head("Which clusters can be trusted, with nothing to choose?")
-    worlds = datasets.load_worlds()
+    tumours = datasets.load_tumours()
     _say(
-        f"Twelve worlds by {', '.join(worlds.variables)}. The model is a likelihood, shares of variance, and what it "
-        "leaves open is averaged over: noise, degrees or groups."
+        f"Twelve tumours by the expression of {len(tumours.variables)} genes. The model is a likelihood, shares of "
+        "variance, and what it leaves open is averaged over: noise, degrees or groups."
     )
     _say("The first numbers need compiling, which takes a while …")
-    post = evidence.posterior(similarity.standardised(worlds.points), labels=worlds.labels)
+    labels = [f"{kind} {name}" for kind, name in zip(tumours.classes, tumours.labels, strict=True)]
+    post = evidence.posterior(similarity.standardised(tumours.points), labels=labels)
     _say(f"{evidence.compare(post)} The clusters above one half:")
     print()
     for row in post.cluster_probabilities(0.5):

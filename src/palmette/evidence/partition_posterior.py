@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from palmette import search
-from palmette.checks import check_integer
+from palmette.budget import Budget
+from palmette.checks import check_integer, check_seconds
 from palmette.defaults import DEFAULTS
 from palmette.evidence.average import average
 from palmette.evidence.row_sets import best_of_row_sets, summands
@@ -30,6 +31,8 @@ def partition_posterior(
     n_clusters: int | None = None,
     averaged_leaves: int = DEFAULTS.averaged_leaves,
     exact_leaves: int | None = None,
+    seconds: float | None = DEFAULTS.seconds,
+    sweeps: int | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
     **options: Any,
@@ -40,9 +43,9 @@ def partition_posterior(
     clusters are beside how far apart. All are left open, or those named in `free`, and the others stay as they are. Up
     to `averaged_leaves` leaves (fewer of hundreds of columns) the posterior is averaged over them by `average`. Beyond,
     they are those under which random sets of twelve rows are most probable, and the posterior is that of
-    `palmette.search.posterior`, to which `options` go: exact up to `exact_leaves`, sampled if there are more. A model
-    without such constants goes there at once. With `n_clusters` it is the posterior given that there are so many,
-    which counts for the average as well.
+    `palmette.search.posterior`, to which `options` go: exact up to `exact_leaves`, sampled if there are more, for
+    `seconds` in all or so many `sweeps`. A model without such constants goes there at once. With `n_clusters` it is the
+    posterior given that there are so many, which counts for the average as well.
 
     >>> import palmette as pal
     >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
@@ -56,7 +59,8 @@ def partition_posterior(
     ranges = _ranges(model, free)
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
     most = most if fits_in_memory(model, options.get("max_memory")) else 0
-    generator = np.random.default_rng(rng)
+    check_seconds(seconds)
+    budget, generator = Budget(seconds if sweeps is None else None), np.random.default_rng(rng)
     if ranges and model.n_leaves > 1:
         few = model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0))
         if few and summands(model, model.n_leaves) <= _TERMS:
@@ -64,9 +68,8 @@ def partition_posterior(
             mixture = cast(PartitionMixture, average(model.with_parameters, within=ranges, progress=progress, **start))
             return mixture if n_clusters is None else mixture.condition(n_clusters=n_clusters)
         model = best_of_row_sets(model, ranges, rng=generator, progress=progress)
-    made: PartitionPosterior | SampledPartitions = search.posterior(
-        model, exact_leaves=most, n_clusters=n_clusters, rng=generator, progress=progress, **options
-    )
+    options |= {"exact_leaves": most, "n_clusters": n_clusters, "seconds": budget.seconds, "sweeps": sweeps}
+    made: PartitionPosterior | SampledPartitions = search.posterior(model, rng=generator, progress=progress, **options)
     return made
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette import search
-from palmette.checks import check_integer
+from palmette.budget import Budget
+from palmette.checks import check_integer, check_seconds
 from palmette.defaults import DEFAULTS
 from palmette.evidence.average import average
 from palmette.evidence.shares import averaged, chosen
@@ -21,11 +22,15 @@ from palmette.models.variance_shares import leaves_law_open
 from palmette.models.with_prior import without_prior
 from palmette.posterior import HierarchyMixture, HierarchyPosterior
 from palmette.posterior.kinds import fits_in_memory
+from palmette.progress import phases
 from palmette.sampling import SampledPosterior
 
 __all__ = ["posterior"]
 
+_FINDING = 1 / 5  # of the time, for the parameters
 
+
+@phases()
 def posterior(
     model: HierarchyModel | npt.ArrayLike,
     *,
@@ -33,6 +38,8 @@ def posterior(
     labels: Sequence[str] | None = None,
     averaged_leaves: int = DEFAULTS.averaged_leaves,
     exact_leaves: int | None = None,
+    seconds: float | None = DEFAULTS.seconds,
+    sweeps: int | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
     **options: Any,
@@ -49,7 +56,8 @@ def posterior(
     before (`palmette.similarity.standardised`), as the command line does.
 
     Another model is averaged over its parameters by `average`, in its `parameter_ranges`, and beyond as many leaves has
-    those of `tuned`. A model without parameters goes to `palmette.search.posterior` at once.
+    those of `tuned`. A model without parameters goes to `palmette.search.posterior` at once. What is sampled takes
+    `seconds` in all, a fifth of them at most for the parameters, or as long as so many `sweeps` take.
 
     >>> import palmette as pal
     >>> x = [[0.0, 0.1], [0.2, 0.0], [0.1, 0.3], [4.0, 4.1], [4.2, 4.0], [8.0, 0.0], [8.1, 0.2]]
@@ -67,6 +75,8 @@ def posterior(
     most = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
     most = most if fits_in_memory(model, options.get("max_memory")) else 0
     generator = np.random.default_rng(rng)
+    check_seconds(seconds)
+    budget = Budget(seconds if sweeps is None else None)
     limits: dict[str, Any] = {"exact_leaves": most, "rng": generator, "progress": progress}
     shares, prior = without_prior(model)
     if leaves_law_open(shares) and model.n_leaves > 2:
@@ -77,6 +87,8 @@ def posterior(
         if model.n_leaves <= min(most, check_integer("averaged_leaves", averaged_leaves, 0)):
             start: dict[str, Any] = dict(model.free_parameters)
             return cast(HierarchyMixture, average(model.with_parameters, within=ranges, progress=progress, **start))
-        model = tuned(model, **limits)
+        some = None if model.n_leaves <= most else budget.share(_FINDING).seconds
+        model = tuned(model, seconds=some, **limits)
+    limits |= {"seconds": budget.seconds, "sweeps": sweeps}
     made: HierarchyPosterior | SampledPosterior = search.posterior(model, **limits, **options)
     return made

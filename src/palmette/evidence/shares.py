@@ -6,6 +6,7 @@ also as profiles. What each of these has for a weight, and why, is in docs/desig
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
@@ -77,11 +78,11 @@ def chosen(model: VarianceShares, prior: Prior, seed: int = 0) -> HierarchyModel
     share = float(np.mean([_share_of_profiles(one, size) for one in logsumexp(logs + _log_priors(), axis=2).T]))
     readings = _readings(views[0].mixed_with(views[1], share) if share >= _LEAST_SHARE else model)
     estimates = logs.mean(axis=(0, 1)) * (n - 1) / (size - 1)
-    followed = np.array([_followed(reading.weighs, prior) for reading in readings])
+    followed = _followed([reading.weighs for reading in readings], prior)
     totals = np.maximum(estimates, followed) + _log_priors() + np.log(1.0 - _NOISE)
     if totals.max() < np.log(_NOISE):
-        return with_prior(model.with_law("noise"), prior)
-    return with_prior(readings[int(np.argmax(totals))].answers, prior)
+        return with_prior(model.with_law("noise").lean(), prior)
+    return with_prior(readings[int(np.argmax(totals))].answers.lean(), prior)
 
 
 def weights_of_readings(mixture: HierarchyMixture) -> dict[str, float]:
@@ -140,15 +141,15 @@ def _share_of_profiles(log_evidence: Floats, n: int) -> float:
     return float(expit(min(0.0, log_evidence[1] - log_evidence[0]) / (n - 1)))
 
 
-def _followed(model: VarianceShares, prior: Prior) -> float:
-    # log evidence of hierarchies that begin as Ward's, until what is below is as good as noise.
-    law = check_prior(prior)
-    tree = greedy(model).hierarchy
-    trellis = SparseTrellis.from_hierarchies([tree])
-    totals, h = law.log_totals(model.n_leaves), law.law(model.n_leaves).h
-    sums = totals[trellis.sizes].astype(np.float64)
-    splits = model.split_log_potentials(trellis) + h[trellis.sizes[trellis.parent]]
-    for split in np.argsort(trellis.parent, kind="stable"):
-        parent, left, right = trellis.parent[split], trellis.left[split], trellis.right[split]
-        sums[parent] = np.logaddexp(sums[parent], splits[split] + sums[left] + sums[right])
-    return float(sums[-1] - totals[-1])
+def _followed(models: Sequence[VarianceShares], prior: Prior) -> Floats:
+    # Log evidence, by model, of hierarchies that begin as Ward's, until what is below is as good as noise.
+    law, n = check_prior(prior), models[0].n_leaves
+    trellis = SparseTrellis.from_hierarchies([greedy(models[0]).hierarchy])
+    totals, h = law.log_totals(n), law.law(n).h
+    splits = np.array([model.split_log_potentials(trellis) for model in models]) + h[trellis.sizes[trellis.parent]]
+    sums = np.tile(totals[trellis.sizes], (len(models), 1))
+    for split, parent in enumerate(trellis.parent):  # children come before their parents
+        below = splits[:, split] + sums[:, trellis.left[split]] + sums[:, trellis.right[split]]
+        sums[:, parent] = np.logaddexp(sums[:, parent], below)
+    found: Floats = sums[:, -1] - totals[-1]
+    return found

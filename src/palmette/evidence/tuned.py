@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from palmette.checks import check_integer, check_positive, seed_of
+from palmette.budget import Budget
+from palmette.checks import check_integer, check_positive, check_seconds, seed_of
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import require_model
 from palmette.models.split_model import HierarchyModel
@@ -31,6 +33,7 @@ def tuned(
     exact_leaves: int | None = None,
     tolerance: float = 0.01,
     most: int = 20,
+    seconds: float | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: bool | None = None,
 ) -> SomeModel:
@@ -40,7 +43,9 @@ def tuned(
     (`fitted_to` of the model); again, until log p(data | hierarchy) of the draws gains less than `tolerance` nats on
     average, or `most` times. Each step raises log p(data), but for the noise of 500 draws, up to a local maximum; four
     to six are usual. It begins at the greedy hierarchy. Up to `exact_leaves` leaves draws are exact (20 unless given;
-    22 if the model is separable); beyond they are those of short Markov chains, each from where the last ended.
+    22 if the model is separable); beyond they are those of short Markov chains, each from where the last ended. If
+    `seconds` from the greedy hierarchy on are up before, the parameters are those that it had come to, and a
+    `UserWarning` says so; a step by exact draws is always finished.
 
     `maximise` takes any family and gives the curvature and a warning at a boundary, but more posteriors, all exact.
 
@@ -53,14 +58,22 @@ def tuned(
     require_model(model, "hierarchies", "a model of hierarchies, such as palmette.models.Contrasts(points)")
     check_positive("tolerance", tolerance)
     check_integer("most", most, 1)
+    check_seconds(seconds)
     limit = model.exact_leaves if exact_leaves is None else check_integer("exact_leaves", exact_leaves, 0)
     seed = seed_of(rng)
     draws: Sequence[Hierarchy] = [greedy(model).hierarchy]
-    model = _fitted(model, draws)
+    model, budget = _fitted(model, draws), Budget(seconds)
     for step in range(most):
+        if budget.is_spent:
+            words = f"parameters are those after {step} steps, as there was no time for more; allow for more seconds"
+            warnings.warn(words, stacklevel=2)
+            break
         # The same random numbers in every step, so that what changes are the parameters and not the noise.
         with purpose(f"parameters by evidence, step {step + 1}"):
-            draws = _exact(model, seed, progress) if model.n_leaves <= limit else _chained(model, draws, seed, progress)
+            if model.n_leaves <= limit:
+                draws = _exact(model, seed, progress)
+            else:
+                draws = _chained(model, draws, seed, budget.seconds, progress)
         before, model = model, _fitted(model, draws)
         compared = draws[:: max(1, len(draws) // _COMPARED)]
         if np.mean([model.log_potential(h) - before.log_potential(h) for h in compared]) < tolerance:
@@ -83,12 +96,12 @@ def _exact(model: HierarchyModel, seed: int, progress: bool | None) -> Sequence[
 
 
 def _chained(
-    model: HierarchyModel, starts: Sequence[Hierarchy], seed: int, progress: bool | None
+    model: HierarchyModel, starts: Sequence[Hierarchy], seed: int, seconds: float | None, progress: bool | None
 ) -> Sequence[Hierarchy]:
     # Short chains, but for the first quarter of each. A chain that goes on has no need to come from far away.
     chains = sample_hierarchies(
         model,
-        seconds=None,
+        seconds=seconds,
         sweeps=_SWEEPS,
         n_chains=_CHAINS,
         starts=[starts[-1 - i % len(starts)] for i in range(_CHAINS)],

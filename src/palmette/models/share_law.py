@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -100,22 +99,20 @@ class GradualShares(ShareLaw):
     """κ: below 1, what is left within the parts is less certain than in noise."""
     evenness: float = 1.0
     """τ: below 1, parts may be of unequal spread."""
-    most: float = math.inf
-    """The dimension d counts for d / (1 + d / most): however many columns there are, no more than so many count."""
+    power: float = 1.0
+    """The dimension d counts for d^power: the more there are, the less each of them is one more."""
 
     noise_level = 0.0
 
     def __post_init__(self) -> None:
         check_non_negative("excess", self.excess)
-        for name, value in (("within", self.within), ("evenness", self.evenness)):
+        for name, value in (("within", self.within), ("evenness", self.evenness), ("power", self.power)):
             if not check_positive(name, value) <= 1.0:
                 raise ValueError(f"{name} is {value:g}; give a number above 0, and at most 1")
-        if not check_number("most", self.most, ", or math.inf") > 0.0:
-            raise ValueError(f"most is {self.most!r}; give a positive number of columns, or math.inf")
 
     def half_dimension(self, d: float) -> float:
         """h, of d columns."""
-        return 0.5 * d / (1.0 + d / self.most)
+        return 0.5 * float(d**self.power) if d > 0.0 else 0.0
 
     def shape(self, h: float) -> SignalShape:
         """A Beta law of which nothing is cut off."""
@@ -164,7 +161,7 @@ class GroupShares(ShareLaw):
 #: relative to, log ψ = 0. The constants of the first are those that best foretold, on draws from real tables that were
 #: set aside for it, which clusters of one half of the columns are found again in the other (docs/replication.md).
 LAWS: dict[str, ShareLaw] = {
-    "gradual": GradualShares(0.1, within=0.6, evenness=0.1, most=60.0),
+    "gradual": GradualShares(0.08, within=0.6, evenness=0.1, power=0.85),
     "slight": GradualShares(0.05, within=0.8, evenness=0.4),
     "groups": GroupShares(),
     "noise": GradualShares(0.0),
@@ -175,7 +172,7 @@ def check_law(law: ShareLaw | str) -> ShareLaw:
     """The law that is meant.
 
     >>> check_law("slight")
-    GradualShares(excess=0.05, within=0.8, evenness=0.4, most=inf)
+    GradualShares(excess=0.05, within=0.8, evenness=0.4, power=1.0)
     """
     if isinstance(law, ShareLaw):
         return law

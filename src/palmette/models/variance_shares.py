@@ -65,21 +65,43 @@ def _features(theta, n, size, sums, pairs, out):
 
 
 @inline
+def _logs(theta, parent, left, right):
+    least = _LOST * theta[_TOTAL]
+    within = left[0] + right[0]
+    return logarithm(max(within, least)), logarithm(max(parent[0] - within, least))
+
+
+@inline
+def _beta_part(theta, parent, left, right, log_within, log_taken):
+    more = parent[3]
+    taken = (theta[_TAKEN] + theta[_TAKEN + 1] * more) * log_taken
+    return left[1] + right[1] + taken + (theta[_WITHIN] + theta[_WITHIN + 1] * more) * log_within
+
+
+@inline
+def _shared(theta, parent, value):
+    # Two leaves share out nothing, nor do equal ones.
+    return parent[2] + (0.0 if parent[3] < 1.0 or parent[0] <= _LOST * theta[_TOTAL] else value)
+
+
+@inline
+def _lean_score(theta, parent, left, right):
+    log_within, log_taken = _logs(theta, parent, left, right)
+    return _shared(theta, parent, _beta_part(theta, parent, left, right, log_within, log_taken))
+
+
+@inline
 def _score(theta, parent, left, right):
-    more, least = parent[3], _LOST * theta[_TOTAL]
-    log_within = logarithm(max(left[0] + right[0], least))
-    log_taken = logarithm(max(parent[0] - left[0] - right[0], least))
-    value = left[1] + right[1]
-    value += (theta[_TAKEN] + theta[_TAKEN + 1] * more) * log_taken
-    value += (theta[_WITHIN] + theta[_WITHIN + 1] * more) * log_within
+    more = parent[3]
+    log_within, log_taken = _logs(theta, parent, left, right)
+    value = _beta_part(theta, parent, left, right, log_within, log_taken)
     if theta[_CUT + 1] > 0.0:
         steepness = theta[_CUT] + theta[_CUT + 1] * more
         value -= _log_one_plus_exp(parent[4] + steepness * (log_within - log_taken))
     if theta[_LEVEL] > 0.0:
         noise = parent[5]
         value = max(value, noise) + logarithm(1.0 + exponential(-abs(value - noise)))
-    # Two leaves share out nothing, nor do equal ones.
-    return parent[2] + (0.0 if more < 1.0 or parent[0] <= least else value)
+    return _shared(theta, parent, value)
 
 
 @inline
@@ -212,6 +234,17 @@ class VarianceShares(SplitModel):
         made._take(_mixed(self.pairwise[0], other.pairwise[0], share), self.labels)
         return made
 
+    def lean(self) -> VarianceShares:
+        """The same model with a score that knows no cut and no noise level, if its law has neither; else itself.
+
+        Of a third less work, but kernels are compiled for it: for models that are asked for long.
+        """
+        if self.noise_level > 0.0 or self._law.shape(1.0).cut is not None:
+            return self
+        made: VarianceShares = object.__new__(_LeanShares)
+        vars(made).update(vars(self))
+        return made
+
     @property
     def law(self) -> ShareLaw:
         """How a split shares out the variance of its cluster."""
@@ -261,6 +294,17 @@ class VarianceShares(SplitModel):
         law = next((repr(name) for name, law in LAWS.items() if law == self._law), repr(self._law))
         profiles = f", profiles={self.profiles:.3g}" if self.profiles > 0.0 else ""
         return f"VarianceShares(n_leaves={self.n_leaves}, {law}, dimension={self.dimension:.4g}{profiles})"
+
+
+class _LeanShares(VarianceShares):
+    # What `lean` makes.
+
+    features = staticmethod(_features)
+    score = staticmethod(_lean_score)
+    merge_score = staticmethod(_merge_score)
+    constant_feature = VarianceShares.constant_feature
+    log_density_offset = 0.0
+    log_evidence_without_structure = 0.0
 
 
 def _mixed(squared: Floats, other: Floats, share: float) -> Floats:

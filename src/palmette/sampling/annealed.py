@@ -10,7 +10,6 @@ that grows to infinity.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from palmette.array_types import Floats, Ints
+from palmette.budget import Budget, now
 from palmette.checks import check_integer, check_seconds, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
@@ -35,16 +35,18 @@ from palmette.sampling.chance import ANNEALED
 from palmette.sampling.diagnostics import effective_number
 from palmette.sampling.hierarchies.conditioned import conditioned
 from palmette.sampling.hierarchies.moves import HierarchyMoves
-from palmette.sampling.ladder import pilot
+from palmette.sampling.ladder import Pilot, fewest_sweeps, pilot
 from palmette.sampling.partitions.moves import PartitionMoves
 from palmette.sampling.partitions.reference import reference_of
 from palmette.sampling.tempered_moves import HARSHEST, TemperedMoves
 from palmette.threads import Workers, check_threads
 
-__all__ = ["Annealed", "anneal", "anneal_hierarchies", "anneal_partitions"]
+__all__ = ["Annealed", "anneal", "anneal_hierarchies", "anneal_partitions", "anneal_within"]
 
 _VARIANCE = 0.02  # of log w that steps are made for, if a sweep forgot everything; it comes out ten times as large
-_FEWEST = 50  # steps
+_FEWEST, _MOST = 50, 1_000_000  # steps
+_FEWEST_RUNS = 8  # by fewer the error is not known
+_LOOKING, _SURE = 0.25, 0.9  # of the time, for a look at how log φ changes; of what is left then, for steps
 _LARGEST = 700.0  # of a variance: its exponential is still a number
 _NEAR = 0.05  # relative: t that tell about each other's E[log φ]
 
@@ -147,6 +149,7 @@ def anneal_hierarchies(
     """log Z, entropy and log Z at smaller t of a model of any number of leaves, each with an error.
 
     `n_runs` independent runs of as many `steps` as make the weights vary little, or as there is time for in `seconds`.
+    There are 50 at least, and once the time is up no further run begins if there are eight.
     The same `rng` and `steps` give the same result on any number of threads. Should ``effective_runs`` be small, the
     error is large and says so: take more steps.
 
@@ -200,6 +203,7 @@ def anneal(
     moves: TemperedMoves[Any],
     *,
     steps: int | None = None,
+    most: int = _MOST,
     seconds: float | None = DEFAULTS.annealing_seconds,
     n_runs: int = DEFAULTS.annealing_runs,
     last: float = 1.0,
@@ -207,24 +211,84 @@ def anneal(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Annealed:
-    """What `anneal_hierarchies` and `anneal_partitions` give, by moves that are there already."""
-    limit, seed, n = check_seconds(seconds), seed_of(rng, bits=62), moves.model.n_leaves
+    """What `anneal_hierarchies` and `anneal_partitions` give, by given moves; by the clock, `most` steps."""
+    check_seconds(seconds)
     check_integer("n_runs", n_runs, 2)
-    n_threads = check_threads(threads)
-    found = pilot(moves, seed, last=last)
+    budget = Budget(seconds if steps is None else None)
+    runs = _Runs(moves, budget, n_runs, last, seed_of(rng, bits=62), check_threads(threads), progress)
     if steps is None:
-        begin, state = time.monotonic(), moves.anywhere(np.random.default_rng(0), seed, 0)
-        for _ in range(20):
-            moves.run(state, moves.n_moves)
-        affordable = limit / (n_runs / n_threads) / max((time.monotonic() - begin) / 20, 1e-9)
-        steps = int(max(_FEWEST, min(found.length(last=last) ** 2 / _VARIANCE, affordable, 1e6)))
-    tempers = found.steps(check_integer("steps", steps, 1), last=last)
-    with closing(Progress(f"annealing, n = {n}", n_runs * 4e7, progress)) as bar, Workers(n_threads, bar) as workers:
-        both = np.array(workers.each(lambda run: _one(moves, tempers, seed, run), n_runs, 4e7))
-    if not (both[:, 0, -1] > -np.inf).any():
-        thing = {"hierarchies": "hierarchy", "partitions": "partition"}[moves.model.clusterings]
-        raise ImpossibleData(f"none of {n_runs} runs found a {thing} of these {n} leaves that {moves.model!r} allows")
-    return Annealed(tempers, both[:, 0], both[:, 1], moves.log_count)
+        found, affordable = runs.look()
+        steps = int(max(_FEWEST, min(found.length(last=last) ** 2 / _VARIANCE, affordable, most)))
+    else:
+        found = pilot(moves, runs.seed, last=last)
+    return runs.through(found.steps(check_integer("steps", steps, 1), last=last))
+
+
+def anneal_within(
+    moves: TemperedMoves[Any],
+    budget: Budget,
+    *,
+    n_runs: int = DEFAULTS.annealing_runs,
+    rng: np.random.Generator | int | None = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Annealed | None:
+    """What `anneal` gives, or None if fewer than 50 steps can be afforded."""
+    runs = _Runs(moves, budget, n_runs, 1.0, seed_of(rng, bits=62), check_threads(threads), progress)
+    if budget.is_spent or budget.left < runs.least_time():
+        return None
+    found, affordable = runs.look()
+    if affordable < _FEWEST:
+        return None
+    steps = int(max(_FEWEST, min(found.length() ** 2 / _VARIANCE, affordable, _MOST)))
+    return runs.through(found.steps(steps))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Runs of annealing, which stop when a budget is spent."""
+
+    moves: TemperedMoves[Any]
+    budget: Budget
+    n_runs: int
+    last: float
+    seed: int
+    threads: int
+    progress: bool | None
+
+    def least_time(self) -> float:
+        """Seconds that the shortest look and the fewest steps take, by a sweep at t = 1."""
+        state = self.moves.anywhere(np.random.default_rng(0), self.seed, 0)
+        self.moves.run(state, self.moves.n_moves)  # the first one may have to be read from disk
+        begin = now()
+        self.moves.run(state, self.moves.n_moves)
+        return (now() - begin) * (fewest_sweeps() + _FEWEST * self.n_runs / self.threads)
+
+    def look(self) -> tuple[Pilot, float]:
+        """How log φ changes with t, and how many steps there is time for by how long that took."""
+        begin = now()
+        found = pilot(self.moves, self.seed, last=self.last, budget=self.budget.share(_LOOKING))
+        pace = max((now() - begin) / found.sweeps, 1e-9)
+        return found, _SURE * self.budget.left * self.threads / (self.n_runs * pace)
+
+    def through(self, tempers: Floats) -> Annealed:
+        """Runs through these t."""
+        n, begun = self.moves.model.n_leaves, min(self.n_runs, _FEWEST_RUNS)
+
+        def one(run: int) -> tuple[Floats, Floats] | None:
+            is_late = run >= begun and self.budget.is_spent
+            return None if is_late else _one(self.moves, tempers, self.seed, run)
+
+        bar = Progress(f"annealing, n = {n}", self.n_runs * 4e7, self.progress)
+        with closing(bar), Workers(self.threads, bar) as workers:
+            made = workers.each(one, self.n_runs, 4e7)
+        both = np.array([run for run in made if run is not None])
+        if not (both[:, 0, -1] > -np.inf).any():
+            thing = {"hierarchies": "hierarchy", "partitions": "partition"}[self.moves.model.clusterings]
+            raise ImpossibleData(
+                f"none of {len(both)} runs found a {thing} of these {n} leaves that {self.moves.model!r} allows"
+            )
+        return Annealed(tempers, both[:, 0], both[:, 1], self.moves.log_count)
 
 
 def _one(moves: TemperedMoves[Any], tempers: Floats, seed: int, number: int) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
+from palmette.budget import Budget
 from palmette.progress import Progress
 from palmette.sampling.tempered_moves import TemperedMoves
 from palmette.threads import Workers
@@ -112,33 +113,39 @@ class Chains:
         """(chains, n_kept)."""
         return self._values[:, : self.n_kept]
 
-    def begin(self, threads: int, progress: Progress | None = None) -> None:
-        """Make the starts, unless the chains are on their way already."""
+    def begin(self, threads: int, progress: Progress | None = None, budget: Budget | None = None) -> None:
+        """Make the starts, unless the chains are on their way already; none to choose from once the budget is spent."""
         n_chains = len(self.states)
         if n_chains and self.states[0] is None:
-            count = self._kind.n_starts(n_chains)
-            made = self._each(self._kind.begin, count, threads, progress or Progress("", None, False))
+            count, bar = self._kind.n_starts(n_chains), progress or Progress("", None, False)
+            made = self._each(self._kind.begin, range(n_chains), threads, bar)
+            budget = budget or Budget(None)
+            while len(made) < count and not budget.is_spent:
+                end = count if budget.seconds is None else min(count, len(made) + threads)
+                made += self._each(self._kind.begin, range(len(made), end), threads, bar)
             self.states = self._kind.choose(made, n_chains) if len(made) > n_chains else made
 
-    def advance(self, target: int, threads: int, progress: Progress, until: float = np.inf) -> bool:
-        """Let all chains do sweeps until each has done `target`, or until the clock says stop; whether they have."""
+    def advance(
+        self, target: int, threads: int, progress: Progress, is_late: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Let all chains do sweeps until each has done `target`, or until it is late; whether they have."""
         step = 1
         while self.sweeps.min() < target:
-            if time.monotonic() >= until:
+            if is_late():
                 return False
             if int(self.sweeps.min()) // self.every == self._room:
                 self._make_room()
             first = int(self.sweeps.min())
             end = min(target, first + step, self._room * self.every)
             now = time.monotonic()
-            self._each(partial(self._run_one, end=end), len(self.states), threads, progress)
+            self._each(partial(self._run_one, end=end), range(len(self.states)), threads, progress)
             taken = time.monotonic() - now
             step = max(1, min(2 * step, int(step * _SLICE / max(taken, 1e-6))))
         return True
 
-    def _each(self, call: Callable[[int], Any], count: int, threads: int, progress: Progress) -> list[Any]:
+    def _each(self, call: Callable[[int], Any], which: range, threads: int, progress: Progress) -> list[Any]:
         with Workers(threads, _Elapsed(progress)) as workers:
-            return workers.each(call, count, 1e8)
+            return workers.each(lambda number: call(which[number]), len(which), 1e8)
 
     def _run_one(self, chain: int, end: int) -> None:
         state, kind = self.states[chain], self._kind

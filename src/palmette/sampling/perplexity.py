@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, TypeVar
 
 import numpy as np
 
-from palmette.checks import check_number
+from palmette.budget import Budget
+from palmette.checks import check_number, check_seconds
 from palmette.defaults import DEFAULTS
 from palmette.models.base import require_compiled, require_model
 from palmette.models.split_model import SplitModel
 from palmette.models.tempered import Tempered, require_tempered
-from palmette.sampling.annealed import Annealed, anneal_hierarchies
+from palmette.progress import purpose
+from palmette.sampling.annealed import Annealed, anneal
+from palmette.sampling.hierarchies.moves import HierarchyMoves
 from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["at_perplexity"]
@@ -22,6 +26,7 @@ AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 _BEYOND = 1.5  # how far past the β that a rough look suggests the annealing goes
 _FARTHEST = 1e12  # times the model's own β
 _QUICK = 300  # steps of runs that only have to find the right decade
+_QUICK_SHARE, _SHARE = 1 / 8, 2 / 3  # of the time that is left, for each of these and for each of those that count
 _LOOKS = 60  # temperatures at which the entropy is computed
 
 
@@ -38,8 +43,9 @@ def at_perplexity(
     """The same model at the β where exp(entropy of the posterior) is about `perplexity`, for any number of leaves.
 
     The entropy along β comes from annealed importance sampling, so β has an error: with default settings some percent
-    of the logarithm of the perplexity. `steps` and `seconds` are those of `anneal_hierarchies`: the same `rng` and
-    `steps` give the same β. Up to some 20 leaves `palmette.temperature.at_perplexity` is exact.
+    of the logarithm of the perplexity. It takes `seconds` in all, or as long as so many `steps` take, as for
+    `anneal_hierarchies`: the same `rng` and `steps` give the same β. If there was no time for more than a quick look, a
+    `UserWarning` says so. Up to some 20 leaves `palmette.temperature.at_perplexity` is exact.
 
     >>> import numpy as np, palmette as pal
     >>> points = np.random.default_rng(0).normal(size=(6, 2))
@@ -58,23 +64,32 @@ def at_perplexity(
             f"perplexity is {perplexity:g}; expected more than 1 and less than {math.exp(min(everything, 700.0)):.4g}, "
             f"which is how many hierarchies there are over {n} leaves"
         )
+    check_seconds(seconds)
     unit = model.with_beta(1.0) if model.beta == 0.0 else model
+    moves = HierarchyMoves(require_compiled(unit, SplitModel, "annealed"))
+    budget = Budget(seconds if steps is None else None)
     options: dict[str, Any] = {"rng": rng, "threads": threads, "progress": progress}
-    compiled = require_compiled(unit, SplitModel, "annealed")
-    last = _BEYOND * _crossing(_quick(compiled, target, options), target)
-    while True:
-        found = anneal_hierarchies(compiled, last=last, steps=steps, seconds=seconds, **options)
-        if _entropy(found, len(found.tempers) - 1) < target:
-            return model.with_beta(unit.beta * _crossing(found, target))
-        last *= _BEYOND
+    with purpose(f"β at a perplexity of {perplexity:g}"):
+        found = _quick(moves, target, budget, steps, options)
+        last = _BEYOND * _crossing(found, target)
+        while not budget.is_spent:
+            found = anneal(moves, last=last, steps=steps, seconds=budget.share(_SHARE).seconds, **options)
+            if _entropy(found, len(found.tempers) - 1) < target:
+                return model.with_beta(unit.beta * _crossing(found, target))
+            last *= _BEYOND
+    warnings.warn("β is a rough guess, as there was no time for more; allow for more seconds", stacklevel=2)
+    return model.with_beta(unit.beta * _crossing(found, target))
 
 
-def _quick(model: SplitModel, target: float, options: dict[str, Any]) -> Annealed:
-    # Short runs, to a β where the entropy is below the target.
-    last = 1.0
+def _quick(
+    moves: HierarchyMoves, target: float, budget: Budget, steps: int | None, options: dict[str, Any]
+) -> Annealed:
+    # Short runs, to a β where the entropy is below the target; shorter ones if the clock says so.
+    last, quick = 1.0, None if steps is None and budget.seconds is not None else _QUICK
     while last < _FARTHEST:
-        found = anneal_hierarchies(model, last=last, steps=_QUICK, n_runs=16, **options)
-        if _entropy(found, _QUICK) < target:
+        seconds = budget.share(_QUICK_SHARE).seconds
+        found = anneal(moves, last=last, steps=quick, most=_QUICK, seconds=seconds, n_runs=16, **options)
+        if _entropy(found, len(found.tempers) - 1) < target:
             return found
         last *= 4.0
     raise ValueError(

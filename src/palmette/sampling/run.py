@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import closing, suppress
@@ -12,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from palmette.budget import Budget, now
 from palmette.checks import check_integer, check_seconds
 from palmette.models.base import FeatureModel
 from palmette.progress import Progress
@@ -22,6 +22,7 @@ from palmette.threads import check_threads
 __all__ = ["FEWEST_SWEEPS", "Run", "check_end", "fingerprint"]
 
 _FIRST = 200  # sweeps before the first verdict; then always twice as many
+_STARTING = 0.25  # of the time, after which no more starts are made to choose from
 FEWEST_SWEEPS = 8  # of a chain that something can be said of
 
 
@@ -55,6 +56,7 @@ class Run(Generic[Answer]):
         self._about, self._title = about, f"sampling, n = {self.moves.model.n_leaves}"
         self.threads, self._checkpoint, self.progress = threads, checkpoint, progress
         self.chains = Chains(kind, n_chains)
+        self._judging = 0.0  # seconds that a verdict takes for each state that is kept, as the last one did
         if checkpoint is not None and os.path.exists(checkpoint):
             self.chains.load(checkpoint, about)
 
@@ -71,28 +73,34 @@ class Run(Generic[Answer]):
         return _again, (type(self), self.arguments, self.chains.arrays())
 
     def go_on(self, seconds: float | None, sweeps: int | None, precision: float) -> Answer:
-        """Let the chains run until their errors are small enough, they are so long, or the time is up."""
+        """Let the chains run until their errors are small enough, they are so long, or the time is up.
+
+        The time is up when what is left of `seconds` is what a verdict will take.
+        """
         check_end(seconds, sweeps, precision, least=1)
-        threads = check_threads(self.threads)
-        until = np.inf if seconds is None else time.monotonic() + seconds
+        threads, budget = check_threads(self.threads), Budget(seconds)
+
+        def is_late() -> bool:
+            return budget.left <= self._judging * self.chains.n_kept
+
         done = int(self.chains.sweeps.min())
         last = np.inf if sweeps is None else done + sweeps
         made = None
         with closing(Progress(self._title, seconds, self.progress)) as bar, suppress(KeyboardInterrupt):
             bar.retitle(f"making starts, {self._title}")
-            self.chains.begin(threads, bar)
+            self.chains.begin(threads, bar, budget.share(_STARTING))
             bar.retitle(self._title)
             self.chains.advance(int(min(FEWEST_SWEEPS, last)), threads, bar)  # whatever the clock says
             target = _FIRST
             while done < last:
                 while target <= done:
                     target *= 2
-                in_time = self.chains.advance(int(min(target, last)), threads, bar, until)
+                in_time = self.chains.advance(int(min(target, last)), threads, bar, is_late)
                 done = int(self.chains.sweeps.min())
                 self._save()
                 if not in_time or done >= last:  # a verdict is then for whoever asks
                     break
-                made = self.answer()
+                made = self._judged()
                 bar.retitle(f"{self._title}: {made.progress_note()}")
                 if made.verdict.agree and made.verdict.standard_error <= precision:
                     break
@@ -109,6 +117,12 @@ class Run(Generic[Answer]):
         self.chains.begin(threads)
         self.chains.advance(sweeps, threads, Progress("", None, False))
         return self.answer()
+
+    def _judged(self) -> Answer:
+        begin, made = now(), self.answer()
+        made.verdict  # noqa: B018 – it is kept
+        self._judging = (now() - begin) / self.chains.n_kept
+        return made
 
     def _save(self) -> None:
         if self._checkpoint is not None:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette.array_types import Floats
-from palmette.checks import check_integer
+from palmette.budget import Budget
+from palmette.checks import check_integer, check_seconds
 from palmette.defaults import DEFAULTS
 from palmette.drawing.cards import named
 from palmette.models.base import Clusterings, FeatureModel, evidence_offset, evidence_without_structure
@@ -19,7 +20,7 @@ from palmette.passes.conditions import Conditions
 from palmette.posterior.base import Posterior
 from palmette.posterior.cache import Cached, cached
 from palmette.posterior.estimate import Estimate
-from palmette.sampling.annealed import anneal
+from palmette.sampling.annealed import anneal, anneal_within
 from palmette.sampling.chance import QUENCHES
 from palmette.sampling.cooling import quench
 from palmette.sampling.diagnostics import standard_error
@@ -97,6 +98,21 @@ class Sampled(Cached, Generic[AnyModel, Clustering, AnyTrellis]):
     def log_partition(self) -> Estimate:
         """log Z = log Σ φ, by annealed importance sampling, in half a minute at most."""
         return anneal(self._run.moves, threads=self._run.threads, progress=self._run.progress).log_partition
+
+    def anneal(self, *, seconds: float | None = DEFAULTS.annealing_seconds) -> Estimate | None:
+        """`log_partition` in so many seconds, which is known from then on; None if that is too little for any estimate.
+
+        With fewer seconds its error is larger. If it is known already, that is what it is.
+        """
+        check_seconds(seconds)
+        with self._lock():
+            if not self._known("log_partition"):
+                run = self._run
+                found = anneal_within(run.moves, Budget(seconds), threads=run.threads, progress=run.progress)
+                if found is None:
+                    return None
+                self._values["log_partition"] = found.log_partition
+            return self.log_partition
 
     @property
     def log_evidence(self) -> Estimate:

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypedDict, Unpack, cast, get_args, overload
 
 import numpy as np
 
-from palmette.checks import check_choice, check_integer
+from palmette.budget import Budget
+from palmette.checks import check_choice, check_integer, check_seconds
 from palmette.defaults import DEFAULTS
 from palmette.errors import TrellisTooLarge
 from palmette.hierarchy import Hierarchy
@@ -21,6 +22,7 @@ from palmette.models.tempered import Tempered
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.posterior.kinds import SomePosterior, posterior_of
 from palmette.posterior.partitions import PartitionPosterior
+from palmette.progress import phases
 from palmette.sampling import SampledPartitions, SampledPosterior
 from palmette.search.greedy import greedy
 from palmette.search.grow import grow
@@ -91,8 +93,9 @@ def posterior(
     `max_memory` bytes. None means 22 for partitions and separable models, 20 for others and 18 for a `SplitFunction`.
     Beyond, ``is_exact`` is False and there are two ways:
 
-    - ``"sampled"``: Markov chains for `seconds` at most, or for so many `sweeps`; every number has an error, and
-      ``verdict`` says whether to believe it (`palmette.sampling`). Of hierarchies, chains begin at the best of the
+    - ``"sampled"``: Markov chains, for so many `sweeps` or until everything that is said here has taken `seconds`,
+      with the first look at ``verdict``; every number has an error, and that says whether to believe it
+      (`palmette.sampling`). Of hierarchies, chains begin at the best of the
       greedy one and `hierarchies`, refined, and at others that are cooled down, or of more than 500 leaves at all of
       these; should they be slow after a third of the time, or each frozen in a place of its own, the rest goes to
       chains of several temperatures. Of partitions, they move parts of the first of `hierarchies`, or of the
@@ -119,6 +122,8 @@ def posterior(
     """
     require_model(model, wanted="a model, such as palmette.models.Dasgupta(similarity)")
     check_choice("beyond", beyond, get_args(Beyond))
+    check_seconds(seconds)
+    budget = Budget(seconds if sweeps is None else None)
     if n_clusters is not None and model.clusterings != "partitions":
         raise TypeError(f"n_clusters is {n_clusters!r}, but {model!r} is of hierarchies; leave it out, and cut the MAP")
     task = _Task(model, perplexity, n_clusters, {"max_memory": max_memory, "progress": progress})
@@ -128,10 +133,11 @@ def posterior(
         with suppress(TrellisTooLarge):
             return task.exact()
     if way_beyond(model, beyond, perplexity=perplexity, n_clusters=n_clusters) == "sampled":
-        limits = Limits(seconds, sweeps, rng, progress)
-        if model.clusterings == "hierarchies":
-            return sampled_hierarchies(model, perplexity, hierarchies, limits)
-        return sampled_partitions(model, hierarchies, limits)
+        limits = Limits(budget, sweeps, rng, progress)
+        with phases():
+            if model.clusterings == "hierarchies":
+                return sampled_hierarchies(model, perplexity, hierarchies, limits)
+            return sampled_partitions(model, hierarchies, limits)
     if model.clusterings == "partitions":
         return task.on(_chosen_partitions(model, hierarchies))
     first = greedy(model).hierarchy

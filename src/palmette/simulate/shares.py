@@ -63,7 +63,7 @@ def _half_dimension(law: ShareLaw, d: int) -> float:
     if h != d / 2:
         raise ValueError(
             f"{law!r} counts {d} columns as {2 * h:.4g}: it is no law of points. Give one that counts all of them, "
-            'such as "slight" or "groups", or a GradualShares without `most`'
+            'such as "slight" or "groups", or a GradualShares of power 1'
         )
     return h
 

@@ -87,7 +87,7 @@ class Clusterer(ClusterMixin, TransformerMixin, BaseEstimator, ABC):  # type: ig
         The rows are clustered anew, with everything that `fit` learned about scales and priors. With classes `y`: the
         adjusted Rand index of the flat clusters. Without: the log evidence per row of a Dirichlet process and of a
         coalescent, and the silhouette coefficient of the flat clusters of all else: costs have no evidence, and that of
-        "contrasts" is largest at parameters that are found anew for these rows.
+        "shares" and "contrasts" is largest at what is found anew for these rows.
         """
         check_is_fitted(self)
         validate_data(self, X, reset=False, skip_check_array=True)

@@ -9,8 +9,9 @@ from palmette import evidence, search
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer
 from palmette.defaults import DEFAULTS
-from palmette.models import Model
+from palmette.models import Model, with_prior
 from palmette.models.base import is_model
+from palmette.models.variance_shares import leaves_law_open
 from palmette.sampling.cooling import fewer_sweeps
 from palmette.search.posteriors import Beyond
 from palmette.similarity import KINDS, centred, distances, likeness, linkages, median_distance, to_distances
@@ -67,19 +68,21 @@ class ModelClusterer(Clusterer):
     def _posterior(self, points: Floats, beyond: Any = None, **options: Any) -> Any:
         most = check_integer("max_leaves", self.max_leaves, 1)
         model = self._make_model(points)
-        # Of a Dirichlet process they are given: searches over parameters fit it a hundred times.
-        if model.clusterings == "hierarchies" and model.parameter_ranges:
-            model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=self.progress)
-        return search.posterior(
-            model,
-            exact_leaves=most,
-            perplexity=self.perplexity,
-            beyond=beyond or self._beyond(),
-            sweeps=self._sweeps(len(points)),
-            hierarchies=linkages(self._likeness(model, points), model.labels),
-            progress=self.progress,
-            **options,
-        )
+        options |= {
+            "exact_leaves": most,
+            "perplexity": self.perplexity,
+            "beyond": beyond or self._beyond(),
+            "sweeps": self._sweeps(len(points)),
+            "hierarchies": linkages(self._likeness(model, points), model.labels),
+            "progress": self.progress,
+        }
+        if model.clusterings == "hierarchies":
+            if leaves_law_open(model):
+                return evidence.posterior(with_prior(model, "yule"), **options)
+            # Of a Dirichlet process they are given: searches over parameters fit it a hundred times.
+            if model.parameter_ranges:
+                model = evidence.tuned(model, exact_leaves=most, rng=options.get("rng"), progress=self.progress)
+        return search.posterior(model, **options)
 
     def _sweeps(self, n: int) -> int:
         if self.sweeps is not None:

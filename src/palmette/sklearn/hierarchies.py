@@ -7,7 +7,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
-from palmette.models import Contrasts, Correlation, Dasgupta, HierarchyModel, SumOfSquares
+from palmette.models import Contrasts, Correlation, Dasgupta, HierarchyModel, SumOfSquares, VarianceShares
 from palmette.partition import Partition
 from palmette.posterior import HierarchyPosterior
 from palmette.sampling import SampledPosterior
@@ -34,11 +34,13 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     n_clusters
         The number of flat clusters. It has no part in the posterior.
     model
-        "contrasts", a likelihood of the rows whose parameters are found by evidence; "sum-of-squares", a cost of the
-        rows; "dasgupta" and "correlation", costs of similarities; or a function that makes a palmette model: of the
-        (n, d) rows, or of the (n, n) similarities if `similarity` is given. None is "sum-of-squares", and "dasgupta"
-        if anything is said of similarities (`similarity`, `gamma`, or gaps that are compared "pairwise"). Support by
-        "contrasts" needs no temperature. Long groups that touch nowhere, like moons, are found by none of them; see
+        "shares", the likelihood of the rows that foretells best which clusters come back, as `evidence.posterior` has
+        it; "contrasts", another one, whose parameters are found by evidence; "sum-of-squares", a cost of the rows;
+        "dasgupta" and "correlation", costs of similarities; or a function that makes a palmette model: of the (n, d)
+        rows, or of the (n, n) similarities if `similarity` is given. None is "sum-of-squares", and "dasgupta" if
+        anything is said of similarities (`similarity`, `gamma`, or gaps that are compared "pairwise"). Support by
+        "shares" needs no temperature; flat clusters of many rows are better by a cost. Long groups that touch nowhere,
+        like moons, are found by none of them; see
         `UltrametricClustering`.
     beta, perplexity
         The temperature, in one of two ways: β itself, or the effective number of hierarchies that β is solved for.
@@ -74,7 +76,7 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     hierarchy_, children_, distances_, n_leaves_
         The most probable hierarchy, as a `palmette.Hierarchy`, and as arrays like those of AgglomerativeClustering.
         `distances_` are average linkage's for similarities (the largest similarity minus the mean across), Ward's for
-        contrasts and sums of squares, and the expected size of the smallest common cluster for models of your own.
+        models of rows that have a name, and the expected size of the smallest common cluster for models of your own.
     posterior_
         The `palmette.HierarchyPosterior`, or the `palmette.sampling.SampledPosterior`, to be asked anything.
     cluster_probabilities_
@@ -85,15 +87,16 @@ class TrellisClustering(HierarchyClusterer, ModelClusterer):
     Examples
     --------
     >>> X = [[0.0, 0.1], [0.2, 0.0], [4.0, 4.1], [4.2, 3.9], [4.1, 4.4]]
-    >>> clusterer = TrellisClustering(n_clusters=2, model="contrasts").fit(X)
+    >>> clusterer = TrellisClustering(n_clusters=2, model="shares").fit(X)
     >>> clusterer.labels_
     array([0, 0, 1, 1, 1])
     >>> round(clusterer.posterior_.cluster_probability([2, 3, 4]), 2)
-    0.99
+    1.0
 
     """
 
     _names = {  # noqa: RUF012
+        "shares": VarianceShares,
         "contrasts": Contrasts,
         "dasgupta": Dasgupta,
         "correlation": Correlation,

@@ -10,7 +10,8 @@ import click
 
 import palmette as pal
 from palmette.cli.asking.bootstrap import resampling
-from palmette.cli.asking.posteriors import infer_hierarchies
+from palmette.cli.asking.evidence import estimated_evidence
+from palmette.cli.asking.posteriors import budget_of, infer_hierarchies
 from palmette.cli.notes import note, progress
 from palmette.cli.options import (
     answer_options,
@@ -28,8 +29,10 @@ from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledHierarchyAnswers
 from palmette.cli.telling.summary import in_numbers
 from palmette.cli.telling.text import percent
+from palmette.progress import phases
 
 if TYPE_CHECKING:  # the compiler comes with it, and --help should not wait for it
+    from palmette.budget import Budget
     from palmette.report.listing import Hierarchies
 
 __all__ = ["hierarchies"]
@@ -52,6 +55,7 @@ _dimension = click.option(
 @bootstrap_options
 @heights_options
 @output_options("newick", "table", "nexus", "plot", "report")
+@phases()
 def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> None:
     """The posterior over the hierarchies of the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input).
 
@@ -90,7 +94,8 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
     gaps = "pairwise" if only_compares(model) else "refuse"
     problem = load(file, options, model or "shares, the model unless --model names another,", gaps=gaps)
     chosen = choose_model(problem, model, beta, options)
-    posterior = infer_hierarchies(chosen.model, chosen.likeness, options, by_evidence=not chosen.is_cost)
+    budget, by_evidence = budget_of(options), not chosen.is_cost
+    posterior = infer_hierarchies(chosen.model, chosen.likeness, options, budget, by_evidence=by_evidence)
     words, facts = chosen.described(posterior)
     resample = resampling(problem, chosen, posterior, options)
     extra: dict[str, Any] = {"missing": problem.missing, "model": facts}
@@ -98,16 +103,17 @@ def hierarchies(file: str, model: str | None, as_json: bool, **options: Any) -> 
         if options["coverage"]:
             note("--coverage is about sparse trellises (--beyond sparse); chains leave nothing out.", options["quiet"])
         told = [problem.described, f"Model: {words}", f"Sampled, {posterior.verdict}."]
-        if not chosen.is_cost and options["sweeps"] is None:  # else how long it takes is not to depend on a clock
-            estimated = pal.evidence.compare(posterior, at_best=None)
-            extra["structure"] = _told(estimated)
-            told.insert(0, str(estimated))
+        extra["structure"] = None
+        if by_evidence and options["sweeps"] is None:  # else how long it takes is not to depend on a clock
+            estimated, said = estimated_evidence(posterior, budget)
+            extra["structure"] = estimated and _told(estimated)
+            told.insert(0, said)
         answers = SampledHierarchyAnswers(posterior, problem.leaves, files, options, resample)
         answers.tell("hierarchies", file, as_json, extra, told)
         return
     if not (posterior.is_exact or options["coverage"]):
         note("--coverage estimates how much is not in the trellis.", options["quiet"])
-    missed = _missed(posterior, options) if options["coverage"] else None
+    missed = _missed(posterior, options, budget) if options["coverage"] else None
     extra["missed"] = None if missed is None else vars(missed)
     compared = None if chosen.is_cost else pal.evidence.compare(posterior, at_best=None)
     extra["structure"] = compared and _told(compared)
@@ -120,11 +126,11 @@ def _told(compared: pal.evidence.Comparison) -> dict[str, Any]:
     return {**asdict(compared), "log_bayes_factor": compared.log_bayes_factor}
 
 
-def _missed(posterior: Hierarchies, options: dict[str, Any]) -> pal.Estimate:
+def _missed(posterior: Hierarchies, options: dict[str, Any], budget: Budget) -> pal.Estimate:
     if posterior.kind == "averages":  # of posteriors over all hierarchies
         return pal.Estimate(0.0, "exact")
-    limits = {name: options[name] for name in ("seconds", "sweeps")}
-    return pal.search.uncovered(posterior, rng=options["seed"], progress=progress(options["quiet"]), **limits)
+    limits = {"seconds": budget.seconds, "sweeps": options["sweeps"], "rng": options["seed"]}
+    return pal.search.uncovered(posterior, progress=progress(options["quiet"]), **limits)
 
 
 def _lines(

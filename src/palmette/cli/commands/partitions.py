@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from palmette.cli.asking.posteriors import infer_partitions
+from palmette.cli.asking.posteriors import budget_of, infer_partitions
 from palmette.cli.options import answer_options, beyond_options, output_options, posterior_options
 from palmette.cli.reading.partition_models import NAMES, choose_model, default_model
 from palmette.cli.reading.problem import Problem, check_temperature, load
@@ -13,6 +13,7 @@ from palmette.cli.telling.answers import PartitionAnswers, check_answers
 from palmette.cli.telling.files import Files
 from palmette.cli.telling.sampled import SampledPartitionAnswers
 from palmette.cli.telling.summary import in_numbers
+from palmette.progress import phases
 
 __all__ = ["partitions"]
 
@@ -48,6 +49,7 @@ _MODELS = "dirichlet-process of points, correlation of matrices"
 @answer_options
 @click.option("--draws", type=click.IntRange(0, 1_000_000), default=0, show_default=True, help="Draws, for --json.")
 @output_options("table", "membership", "plot", "report")
+@phases()
 def partitions(file: str, model: str | None, as_json: bool, **options: Any) -> None:
     """The posterior over the partitions of the rows of FILE (.csv, .tsv, .xlsx, .parquet; - is standard input).
 
@@ -82,7 +84,7 @@ def partitions(file: str, model: str | None, as_json: bool, **options: Any) -> N
         options["standardise"] = False
     problem = load(file, options, model, gaps="model" if mixture else "pairwise")
     chosen = choose_model(problem, beta, options)
-    posterior = infer_partitions(chosen.model, chosen.likeness, options, free=chosen.free)
+    posterior = infer_partitions(chosen.model, chosen.likeness, options, budget_of(options), free=chosen.free)
     words, facts = chosen.described(posterior)
     extra = {"missing": problem.missing, "model": facts}
     if posterior.kind == "chains":

@@ -50,7 +50,8 @@ def in_numbers(posterior: Any, things: str) -> str:
     if not posterior.is_exact:
         kind, bound = f"{_short(posterior.count)} chosen", " (a lower bound)"
     name = "log evidence" if posterior.kind == "averages" else "log Z"
-    return f"{name} = {posterior.log_partition:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
+    value = posterior.log_evidence if posterior.kind == "averages" else posterior.log_partition
+    return f"{name} = {value:.4f}{bound}, over {kind} {things}; {perplexity(posterior, things)}"
 
 
 def perplexity(posterior: Any, things: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from palmette.budget import Budget
 from palmette.checks import check_integer, seed_of
 from palmette.clusters import Cluster
 from palmette.defaults import DEFAULTS
@@ -93,11 +93,12 @@ def sample_hierarchies(
 
     Several chains run side by side, each from a hierarchy of its own: those in `starts`, then hierarchies drawn alike
     from all and cooled down, of sixteen those that are farthest apart (fewer to choose from beyond 176 leaves). They
-    stop when they agree and every cluster's probability has a standard error of at most `precision`, after `seconds`,
-    or after `sweeps` (of as many moves as there are leaves), whatever comes first; Ctrl-C stops them as well. Starts
-    and a few sweeps are made in any case. The answer says whether they agree (`verdict`), and its `resume` lets them go
-    on. Where they do not agree because each is frozen in a place of its own, `n_rungs` of 10 to 30 makes each chain of
-    so many, at temperatures from the model's up, that exchange their states; a sweep then takes so many times longer.
+    stop when they agree and every cluster's probability has a standard error of at most `precision`, when `verdict` can
+    just be told by the time `seconds` are up, or after `sweeps` (of as many moves as there are leaves), whatever comes
+    first; Ctrl-C stops them as well. A start for each and a few sweeps are made in any case. The answer says whether
+    they agree (`verdict`), and its `resume` lets them go on. Where they do not agree because each is frozen in a place
+    of its own, `n_rungs` of 10 to 30 makes each chain of so many, at temperatures from the model's up, that exchange
+    their states; a sweep then takes so many times longer.
 
     The same `rng` gives the same chains on any number of threads; how long they are depends on the machine unless
     ``seconds=None``. With a `checkpoint` they are saved in that file on the way, and a run that finds the file goes on
@@ -111,7 +112,7 @@ def sample_hierarchies(
     """
     compiled = require_compiled(model, SplitModel, "sampled")
     check_end(seconds, sweeps, precision)
-    begin, given = time.monotonic(), list(starts)
+    budget, given = Budget(seconds), list(starts)  # rungs are found before the chains begin
     for start in given:
         require_binary(start)
     run = HierarchyRun(
@@ -125,5 +126,4 @@ def sample_hierarchies(
         checkpoint=checkpoint,
         progress=progress,
     )
-    left = None if seconds is None else max(0.0, seconds - (time.monotonic() - begin))  # rungs are found before
-    return run.go_on(left, sweeps, precision)
+    return run.go_on(budget.seconds, sweeps, precision)

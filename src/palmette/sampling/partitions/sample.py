@@ -82,9 +82,10 @@ def sample_partitions(
     """The posterior over all partitions of the model's leaves, by Markov chains: every answer has an error.
 
     Several chains run side by side, each from a partition of its own: those in `starts`, then some far apart.
-    They stop when they agree and every probability that is judged has a standard error of at most `precision`, after
-    `seconds`, or after `sweeps` (by each of which about as many units are moved as there are leaves), whatever comes
-    first; Ctrl-C stops them as well. The answer says whether they agree (`verdict`), and its `resume` lets them go on.
+    They stop when they agree and every probability that is judged has a standard error of at most `precision`, when
+    `verdict` can just be told by the time `seconds` are up, or after `sweeps` (by each of which about as many units are
+    moved as there are leaves), whatever comes first; Ctrl-C stops them as well. The answer says whether they agree
+    (`verdict`), and its `resume` lets them go on.
 
     A unit is a leaf, or all leaves below a node of `reference`, which then move as one. Any hierarchy over the labels
     gives the same posterior; one whose clusters are parts of likely ones lets the chains mix faster. Without one, the
