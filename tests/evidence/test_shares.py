@@ -283,6 +283,17 @@ def test_beyond_the_average_groups_are_groups_and_noise_is_noise(averaged_leaves
     assert without_prior(groups.model)[1] == BetaSplitting(0.0)
 
 
+@pytest.mark.parametrize(("d", "seed"), [(2, 0), (2, 1), (2, 3), (5, 3)])
+def test_nothing_is_found_within_groups_whose_law_was_chosen(d, seed):
+    """A level below the noise within groups would make them groups of groups."""
+    x = noise(16, d, seed)
+    x[:8, 0] += 8.0
+    post = asked(x, averaged_leaves=0)
+    assert least(post, [range(8), range(8, 16)]) > 0.9
+    inside = [row.probability for row in post.cluster_probabilities(0.0) if 2 < len(row.members) < 8]
+    assert max(inside) < 0.3
+
+
 def test_the_law_of_many_points_is_that_of_what_made_them():
     rng = np.random.default_rng(0)
     groups = np.repeat(rng.normal(0.0, 6.0, (4, 5)), 15, axis=0) + rng.normal(size=(60, 5))

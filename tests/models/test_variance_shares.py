@@ -14,7 +14,7 @@ from random_hierarchies import hierarchies
 from scipy import stats
 from scipy.special import expit
 
-from palmette import Hierarchy, HierarchyPosterior
+from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import (
     LAWS,
     BetaSplitting,
@@ -349,6 +349,23 @@ def test_the_noise_level_that_is_fitted_is_the_most_probable_one():
     assert sums(fitted) >= sums(model.with_parameters(noise_level=0.9)) + 1.0
 
 
+@given(h=hierarchies(max_leaves=9, binary=True), seed=st.integers(0, 2**16), level=st.sampled_from([0.03, 0.4, 1.0]))
+def test_how_probable_it_is_that_a_cluster_is_noise(h, seed, level):
+    n, x = h.n_leaves, points(h.n_leaves, seed)
+    trellis = SparseTrellis.from_hierarchies([h])
+    found = VarianceShares(x, GroupShares(level), dimension=3).log_noise(trellis)
+    for i, log_noise in enumerate(found):
+        cluster = trellis.members(i)
+        if (m := len(cluster)) < 3:
+            assert log_noise == 0.0
+        else:
+            share = square(x, cluster) / (m - 1) / (square(x, range(n)) / (n - 1))
+            noise, signal = level ** (1.5 * (m - 1)), share ** (1.5 * (m - 1))
+            assert math.exp(log_noise) == pytest.approx(noise / (noise + signal), rel=1e-8)
+    without = VarianceShares(x).log_noise(trellis)
+    np.testing.assert_array_equal(without, np.where(trellis.sizes > 2, -np.inf, 0.0))
+
+
 class Halves(ShareLaw):
     """A law of a person's own: u ~ Beta(2h, h (m − 2)), parts as in noise."""
 
@@ -376,6 +393,37 @@ def test_a_law_of_ones_own_is_a_law():
         noise = expit(h * (m - 1) * math.log(0.1 * total / 4 / (whole / (m - 1))))
         expected += math.log((1 - noise) * math.exp(gain) + noise)
     assert found == pytest.approx(expected, rel=1e-10)
+
+
+# Without what the law does not have.
+
+
+@pytest.mark.parametrize("law", ["gradual", "slight", "noise"])
+def test_a_lean_model_is_the_same_model(law):
+    x = points(8, 3, d=9)
+    model = VarianceShares(x, law)
+    lean = model.lean()
+    assert type(lean) is not VarianceShares
+    assert (lean.labels, repr(lean), lean.parameter_ranges) == (model.labels, repr(model), {})
+    one, two = (HierarchyPosterior(with_prior(kind, "yule")) for kind in (model, lean))
+    assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-11)
+    np.testing.assert_allclose(one.cluster_probability_array(), two.cluster_probability_array(), atol=1e-12)
+    assert pickle.loads(pickle.dumps(lean)).log_potential(one.map()) == lean.log_potential(one.map())
+    np.testing.assert_array_equal(lean.as_profiles().theta, model.as_profiles().theta)
+    np.testing.assert_array_equal(lean.of_rows([1, 4, 5]).theta, model.of_rows([1, 4, 5]).theta)
+
+
+def test_a_lean_model_may_be_given_any_law():
+    model = VarianceShares(points(7, 3))
+    tree = HierarchyPosterior(model).map()
+    for law in LAWS.values():
+        expected = model.with_law(law).log_potential(tree)
+        assert model.lean().with_law(law).log_potential(tree) == pytest.approx(expected, abs=1e-12)
+        assert model.with_law(law).lean().with_law("groups").log_potential(tree) == pytest.approx(
+            model.with_law("groups").log_potential(tree), abs=1e-12
+        )
+    groups = VarianceShares(points(7, 3), "groups")
+    assert groups.lean() is groups
 
 
 # With a prior.

@@ -142,12 +142,14 @@ def _share_of_profiles(log_evidence: Floats, n: int) -> float:
 
 
 def _followed(models: Sequence[VarianceShares], prior: Prior) -> Floats:
-    # Log evidence, by model, of hierarchies that begin as Ward's, until what is below is as good as noise.
+    # Log evidence, by model, of hierarchies that begin as Ward's, until what is below is as good as noise, as probable
+    # as the law has it: a level below the noise within groups is not to be as good as one above.
     law, n = check_prior(prior), models[0].n_leaves
     trellis = SparseTrellis.from_hierarchies([greedy(models[0]).hierarchy])
     totals, h = law.log_totals(n), law.law(n).h
     splits = np.array([model.split_log_potentials(trellis) for model in models]) + h[trellis.sizes[trellis.parent]]
-    sums = np.tile(totals[trellis.sizes], (len(models), 1))
+    ends = [model.log_noise(trellis) if model.noise_level > 0.0 else np.zeros(trellis.n_clusters) for model in models]
+    sums = totals[trellis.sizes] + np.array(ends)
     for split, parent in enumerate(trellis.parent):  # children come before their parents
         below = splits[:, split] + sums[:, trellis.left[split]] + sums[:, trellis.right[split]]
         sums[:, parent] = np.logaddexp(sums[:, parent], below)

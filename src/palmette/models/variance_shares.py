@@ -18,11 +18,13 @@ from palmette.checks import check_points, check_share
 from palmette.hierarchy import Hierarchy
 from palmette.labels import labels_of
 from palmette.models.effective_dimension import Dimension, dimension_of
+from palmette.models.evaluate import trellis_sums
 from palmette.models.pair_data import squared_distances
 from palmette.models.profiles import profiles_of
 from palmette.models.share_law import LAWS, ShareLaw, check_law
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.numeric import exponential, logarithm
+from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["VarianceShares", "leaves_law_open"]
 
@@ -245,6 +247,22 @@ class VarianceShares(SplitModel):
         vars(made).update(vars(self))
         return made
 
+    def log_noise(self, trellis: SparseTrellis) -> Floats:
+        """(n_clusters,): log π, how probable it is that a cluster is noise; 0 of one or two leaves, who share nothing.
+
+        −inf for all others if the law has no noise level.
+        """
+        log_noise, more = np.zeros(trellis.n_clusters), trellis.sizes > 2
+        if self.noise_level == 0.0:
+            log_noise[more] = -np.inf
+            return log_noise
+        sizes, total = trellis.sizes[more], self._total or 1.0
+        squares = np.maximum(trellis_sums(self, trellis)[1][more, 0] / sizes, _LOST * total)
+        shares = squares / (sizes - 1) * (self.n_leaves - 1) / total
+        log_odds = self.theta[_H] * (sizes - 1) * np.log(self.noise_level / shares)
+        log_noise[more] = -np.logaddexp(0.0, -log_odds)
+        return log_noise
+
     @property
     def law(self) -> ShareLaw:
         """How a split shares out the variance of its cluster."""
@@ -305,6 +323,12 @@ class _LeanShares(VarianceShares):
     constant_feature = VarianceShares.constant_feature
     log_density_offset = 0.0
     log_evidence_without_structure = 0.0
+
+    def with_law(self, law: ShareLaw | str) -> Self:
+        """The same points under another law, which may have what this score does not know."""
+        made: VarianceShares = object.__new__(VarianceShares)
+        vars(made).update(vars(self))
+        return cast(Self, made.with_law(law))
 
 
 def _mixed(squared: Floats, other: Floats, share: float) -> Floats:
