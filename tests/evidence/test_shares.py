@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from oracle import Oracle, gradual_shares, group_shares, members, variance_shares
 from scipy.special import logsumexp
 
-from palmette import HierarchyPosterior, datasets
+from palmette import HierarchyPosterior, datasets, simulate
 from palmette.cli import palmette as command
 from palmette.evidence import compare, posterior, shares, weights_of_readings
-from palmette.models import LAWS, BetaSplitting, Contrasts, GroupShares, VarianceShares, with_prior
+from palmette.models import LAWS, BetaSplitting, Contrasts, GradualShares, GroupShares, VarianceShares, with_prior
 from palmette.models.effective_dimension import effective_dimension
 from palmette.models.with_prior import without_prior
 from palmette.posterior import HierarchyMixture
@@ -294,15 +294,29 @@ def test_nothing_is_found_within_groups_whose_law_was_chosen(d, seed):
     assert max(inside) < 0.3
 
 
+def chosen_law(x):
+    return without_prior(shares.chosen(VarianceShares(x), "yule"))[0].law
+
+
 def test_the_law_of_many_points_is_that_of_what_made_them():
     rng = np.random.default_rng(0)
     groups = np.repeat(rng.normal(0.0, 6.0, (4, 5)), 15, axis=0) + rng.normal(size=(60, 5))
-    apart = shares.chosen(VarianceShares(groups), "yule")
-    assert isinstance(without_prior(apart)[0].law, GroupShares)
-    assert without_prior(shares.chosen(VarianceShares(noise(60, 5, 0)), "yule"))[0].law == LAWS["noise"]
-    walks = np.cumsum(rng.normal(size=(6, 40)), axis=0)
-    made = np.repeat(walks, 10, axis=0) + np.repeat(rng.normal(size=(30, 40)), 2, axis=0) + rng.normal(size=(60, 40))
-    assert without_prior(shares.chosen(VarianceShares(made), "yule"))[0].law == LAWS["gradual"]
+    assert isinstance(chosen_law(groups), GroupShares)
+    for seed in range(3):
+        assert chosen_law(noise(60, 5, seed)) == LAWS["noise"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_degrees_that_no_single_split_tells_are_told_by_sets_of_rows(seed):
+    law = GradualShares(0.2, within=0.8, evenness=0.5)
+    assert chosen_law(simulate.variance_shares(60, 5, law, prior="yule", rng=seed).x) == LAWS["gradual"]
+
+
+def test_groups_that_only_many_rows_tell_are_told_by_following_wards_hierarchy():
+    x = noise(60, 1, 0)
+    x[:30] += 4.0
+    assert chosen_law(x[::6]) == LAWS["noise"]
+    assert isinstance(chosen_law(x), GroupShares)
 
 
 def test_the_choice_is_the_same_every_time():
