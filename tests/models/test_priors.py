@@ -17,6 +17,7 @@ from oracle import Oracle, hierarchies_over, members
 import palmette as pal
 from palmette import Hierarchy, HierarchyPosterior, SparseTrellis
 from palmette.models import BetaSplitting, Contrasts, Dasgupta, Uniform, UniformPartitions, with_prior
+from palmette.models.with_prior import without_prior
 from palmette.passes.hierarchies import HierarchyConditions
 from palmette.sampling.hierarchies.conditioned import conditioned
 
@@ -54,6 +55,25 @@ def test_a_prior_is_a_product_of_aldous_splits(beta):
         clusters = sorted({a | b for a, b in splits}, key=int.bit_count)
         h = Hierarchy.from_clusters([members(c) for c in clusters], model.labels)
         assert model.log_prior(h) == pytest.approx(log_p, abs=1e-12)
+
+
+@pytest.mark.parametrize("beta", BETAS)
+def test_totals_are_sums_over_all_hierarchies_of_so_many_leaves(beta):
+    law, totals = BetaSplitting(beta), BetaSplitting(beta).log_totals(6)
+    h = law.law(6).h
+    assert totals[:2].tolist() == [0.0, 0.0]
+    for n in range(2, 7):
+        oracle = Oracle(n, lambda left, right: h[len(left) + len(right)])
+        assert totals[n] == pytest.approx(oracle.log_z, abs=1e-12)
+
+
+def test_a_model_and_its_prior_are_told_apart():
+    model, law = Contrasts([[0.0], [1.0], [3.0]]), BetaSplitting(2.0)
+    assert without_prior(with_prior(model, law)) == (model, law)
+    assert without_prior(with_prior(with_prior(model, "yule"), law)) == (model, law)
+    assert without_prior(model) == without_prior(with_prior(model, "uniform")) == (model, "uniform")
+    again = with_prior(*without_prior(with_prior(model, "yule")))
+    assert HierarchyPosterior(again).log_evidence == HierarchyPosterior(with_prior(model, "yule")).log_evidence
 
 
 def test_yule_is_kingmans_coalescent_without_its_times():
