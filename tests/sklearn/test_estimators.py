@@ -218,7 +218,7 @@ def test_scores():
     [
         (TrellisClustering(0), "n_clusters is 0; it must be at least 1"),
         (TrellisClustering("two"), "n_clusters must be an integer, not 'two'"),
-        (TrellisClustering(model="ward"), "model is 'ward'; give one of 'contrasts', 'dasgupta', 'correlation'"),
+        (TrellisClustering(model="ward"), "model is 'ward'; give one of 'shares', 'contrasts', 'dasgupta'"),
         (TrellisClustering(model=3), "model is 3; give one of"),
         (TrellisClustering(model=lambda X: X), "expected a palmette.models.HierarchyModel"),
         (TrellisClustering(model=lambda X: pal.models.Uniform(3)), "expected one leaf for each"),
