@@ -60,7 +60,8 @@ def cost(x: np.ndarray, _: np.random.Generator, name: str, perplexity: float) ->
 
 
 def dirichlet_process(x: np.ndarray, _: np.random.Generator) -> Support:
-    """How probable it is that a cluster is one of the partition, with the settings of the command line."""
-    likelihood = pal.likelihoods.NormalGamma(pseudo_count=DEFAULTS.pseudo_count, rate=DEFAULTS.within)
-    found = named(pal.PartitionPosterior(pal.models.DirichletProcess(x, 1.0, likelihood), progress=False))
+    """How probable it is that a cluster is one of the partition, with all constants left open."""
+    likelihood = pal.likelihoods.NormalGamma.expecting(DEFAULTS.within)
+    model = pal.models.DirichletProcess(x, 1.0, likelihood)
+    found = named(pal.evidence.partition_posterior(model, progress=False))
     return {cluster: p for cluster, p in found.items() if 1 < len(cluster) < len(x)}
