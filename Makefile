@@ -82,6 +82,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/partition_sampling.py
 	$(BIN)/python benchmarks/clusterers.py
+	$(BIN)/python benchmarks/misspecified.py
+	$(BIN)/python benchmarks/classes.py
 
 # What the papers show, all of it or paper by paper (experiments/README.md): what needs no outside data, and with DATA=DIR the rest.
 EXPERIMENTS := cluster-trellis cluster-trellis-2020 compact-uncertainty coalescent ultrametric

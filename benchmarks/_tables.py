@@ -1,4 +1,4 @@
-"""The tables of performance.md, sampling.md and scikit_learn.md: `--write` replaces what stands between two marks.
+"""The tables of performance, sampling, scikit_learn and replication.md: `--write` replaces what is between two marks.
 
 The marks are comments on lines of their own, <!-- benchmark: NAME --> and <!-- end -->.
 """

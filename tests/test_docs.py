@@ -86,7 +86,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_every_table_with_marks_has_a_benchmark_that_writes_it():
-    pages = [ROOT / "docs" / name for name in ("performance.md", "sampling.md", "scikit_learn.md")]
+    pages = [ROOT / "docs" / name for name in ("performance.md", "sampling.md", "scikit_learn.md", "replication.md")]
     marks = re.findall(
         r"^<!-- benchmark: ([^\n]+) -->\n\n\|.*?\|\n\n<!-- end -->$",
         "\n".join(page.read_text(encoding="utf-8") for page in pages),
