@@ -133,9 +133,10 @@ class VarianceShares(SplitModel):
 
     `points` is (n, d). Columns that never vary say nothing. `dimension` is the effective one unless given, since
     columns nearly always hang together, or None for their number; see `Contrasts`. A law may count only a part of it.
-    With `profiles` = w, squared distances are 1 − w times those of the points and w times those of their profiles, the
-    rows less their own mean in units of their own spread, each as shares of their sum: 1 − r of the correlation r is
-    such a distance. Turns of the points do matter then. None is 0, unless `palmette.evidence` finds a better one.
+    With `profiles` = w, squared distances are 1 − w times those of the points and w times those of their profiles, each
+    as shares of their sum. Profiles are rows less the mean of all rows, then less their own mean, in units of their own
+    spread: 1 − r of the correlation r is such a distance. Turns of the points do matter then. None is 0, unless
+    `palmette.evidence` finds a better one.
 
     All hierarchies are alike beforehand; `with_prior` changes that. To ask for support, take
     `palmette.evidence.posterior(points)`, which leaves the law, the noise level and the distances open.
