@@ -279,7 +279,7 @@ def test_distances_of_profiles_are_correlations():
 
 
 def test_distances_are_mixed_as_shares_of_their_sums():
-    x = points(7, 5, d=9)
+    x = points(7, 5, d=40)
     one, two, mixed = VarianceShares(x), VarianceShares(x, profiles=1.0), VarianceShares(x, profiles=0.3)
     first, second = (model.pairwise[0] / model.pairwise[0].sum() for model in (one, two))
     np.testing.assert_allclose(mixed.pairwise[0], 0.7 * first + 0.3 * second, atol=1e-15)
@@ -291,13 +291,16 @@ def test_distances_are_mixed_as_shares_of_their_sums():
 
 
 def test_profiles_are_open_if_they_make_sense():
-    x = points(7, 5, d=9)
+    x = points(7, 5, d=40)
     assert VarianceShares(x).as_profiles().profiles == 1.0
-    assert VarianceShares(x[:, :7]).as_profiles() is None
-    assert VarianceShares(np.column_stack([x[:, :7], np.ones((7, 3))])).as_profiles() is None
+    assert VarianceShares(x[:, :15], dimension=None).as_profiles() is None
+    assert VarianceShares(x[:, :16], dimension=None).as_profiles() is not None
+    assert VarianceShares(np.column_stack([x[:, :15], np.ones((7, 3))]), dimension=None).as_profiles() is None
+    hanging_together = points(7, 5, d=2) @ points(2, 6, d=40)
+    assert VarianceShares(hanging_together).as_profiles() is None
     assert VarianceShares(x, profiles=0.0).as_profiles() is None  # somebody has said what is wanted
     assert VarianceShares(x).of_rows([0, 1, 2]).as_profiles() is None
-    with_flat_row = np.vstack([x - x.mean(axis=0), np.zeros((1, 9))])
+    with_flat_row = np.vstack([x - x.mean(axis=0), np.zeros((1, 40))])
     assert VarianceShares(with_flat_row).as_profiles() is None
 
 
@@ -400,7 +403,7 @@ def test_a_law_of_ones_own_is_a_law():
 
 @pytest.mark.parametrize("law", ["gradual", "slight", "noise"])
 def test_a_lean_model_is_the_same_model(law):
-    x = points(8, 3, d=9)
+    x = points(8, 3, d=40)
     model = VarianceShares(x, law)
     lean = model.lean()
     assert type(lean) is not VarianceShares
@@ -472,7 +475,7 @@ def test_with_a_prior_it_is_known_as_what_it_is():
 
 
 def test_a_model_is_pickled_whole():
-    model = VarianceShares(points(5, 1, d=9), GroupShares(0.3), labels=[*"abcde"])
+    model = VarianceShares(points(5, 1, d=40), GroupShares(0.3), labels=[*"abcde"])
     again = pickle.loads(pickle.dumps(model))
     assert (again.law, again.labels, again.dimension) == (model.law, model.labels, model.dimension)
     np.testing.assert_array_equal(again.as_profiles().theta, model.as_profiles().theta)

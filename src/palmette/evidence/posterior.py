@@ -47,13 +47,13 @@ def posterior(
     """The posterior over all hierarchies of some points, or of a model whose parameters are left open.
 
     Points, an (n, d) array, are seen by `VarianceShares` of this `dimension`: as noise, as clusters that differ by
-    degrees, and as groups with noise inside; from eight columns on also as profiles (see `VarianceShares`), for up to
-    half. Up to `averaged_leaves` leaves these are weighed by their evidence, and `log_evidence` is the log Bayes factor
-    of all but noise against noise. Beyond, the one that explains random sets of ten rows or Ward's hierarchy best is
-    taken, and the posterior is that of `palmette.search.posterior`, to which `options` go: exact up to `exact_leaves`,
-    sampled if there are more. Hierarchies have the Yule law beforehand. `VarianceShares` as a model are left open in
-    the same way, under the prior they have. Columns on different scales are to be standardised
-    before (`palmette.similarity.standardised`), as the command line does.
+    degrees, and as groups with noise inside; of sixteen dimensions or more for up to half also as profiles (see
+    `VarianceShares`). Up to `averaged_leaves` leaves these are weighed by their evidence, and `log_evidence` is the log
+    Bayes factor of all but noise against noise. Beyond, the one that explains random sets of ten rows or Ward's
+    hierarchy best is taken, and the posterior is that of `palmette.search.posterior`, to which `options` go: exact up
+    to `exact_leaves`, sampled if there are more. Hierarchies have the Yule law beforehand. `VarianceShares` as a model
+    are left open in the same way, under the prior they have. Columns on different scales are to be standardised before
+    (`palmette.similarity.standardised`), as the command line does.
 
     Another model is averaged over its parameters by `average`, in its `parameter_ranges`, and beyond as many leaves has
     those of `tuned`. A model without parameters goes to `palmette.search.posterior` at once. What is sampled takes

@@ -31,7 +31,7 @@ __all__ = ["VarianceShares", "leaves_law_open"]
 _LEVELS = (0.002, 0.9)  # between which a noise level is looked for
 _TRIED = 12  # levels, and on how many hierarchies, where draws are to choose one
 _COMPARED = 50
-_PROFILE_COLUMNS = 8
+_PROFILE_DIMENSIONS = 16
 _LOST = 1e-12  # of the sum of squares of all points; what is less has no digits left
 
 # θ begins with these; then come, by size of a cluster, the constant of u, K ℓ, and log Γ(h k) / Γ(τ h k), k = m − 1.
@@ -208,12 +208,12 @@ class VarianceShares(SplitModel):
     def as_profiles(self) -> Self | None:
         """The same leaves at the distances of their profiles; None if these are not open, or do not make sense.
 
-        Level and spread of a row take two columns, so there have to be eight that vary; and no row may be flat.
+        Level and spread of a row take two dimensions, so there have to be sixteen; and no row may be flat.
         """
         if self._asked is None:
             return None
         x, dimension = self._asked
-        if x.shape[1] < _PROFILE_COLUMNS or not profiles_of(x).any(axis=1).all():
+        if self.dimension < _PROFILE_DIMENSIONS or not profiles_of(x).any(axis=1).all():
             return None
         return type(self)(x, self._law, dimension=dimension, profiles=1.0, labels=self.labels)
 
