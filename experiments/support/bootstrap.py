@@ -4,7 +4,7 @@
 
 The table is that of run.py. AU and BP are of average linkage on Pearson correlations over the genes that both samples
 have, as pvclust computes them; `Rscript pvclust.R expression.csv.gz pvclust.csv` makes the file to compare with.
-Posterior support is that of contrasts with parameters found by evidence; missing entries are the mean of their gene.
+Posterior support is that of `evidence.posterior`; missing entries are the mean of their gene.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ def main() -> None:
                 f"{name}: {len(pairs)} of {len(found)} clusters, mean gap {np.mean(gaps):.4f}, largest {max(gaps):.4f}"
             )
     filled = pal.similarity.completed(x, "mean")
-    model = pal.models.Contrasts(pal.similarity.standardised(filled), dimension="effective", labels=labels)
-    post = pal.evidence.posterior(model, seconds=options.seconds)
+    post = pal.evidence.posterior(pal.similarity.standardised(filled), labels=labels, seconds=options.seconds)
     print(post.verdict if hasattr(post, "verdict") else post)
     print(pal.evidence.compare(post))
     shown = {frozenset(row.members): row for row in found}
