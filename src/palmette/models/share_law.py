@@ -45,8 +45,8 @@ class ShareLaw(ABC):
 
     u = Δ / SSE(P) is the share that the split takes, q = SSE(L) / (SSE(L) + SSE(R)) that of the one part in what is
     left, and h is half of the dimension. In isotropic noise u ~ Beta(h, h (m − 2)) and q ~ Beta(h (l − 1), h (r − 1)).
-    In a signal u has the `shape` of a law, and q ~ Beta(τ h (l − 1), τ h (r − 1)) with τ = `evenness_of(h)`. In every
-    law a split takes more than noise would, never less: a split that takes less would join what is apart.
+    In a signal u has the `shape` of a law, and q ~ Beta(τ h (l − 1), τ h (r − 1)) with τ = `evenness_of(h)`. In no law
+    does a split take less than noise would: a split that takes less would join what is apart.
     """
 
     noise_level: float
