@@ -29,6 +29,8 @@ from palmette.compilers.choice import SOURCES, PartDispatcher, WholeDispatcher
 from palmette.compilers.plain import IS_PLAIN, Plain
 
 __all__ = [
+    "OPTIONS",
+    "all_ours",
     "as_compiled",
     "called",
     "inline",
@@ -39,12 +41,14 @@ __all__ = [
     "specialise_called",
     "specialise_inline",
     "specialise_reduction",
+    "with_digest",
+    "with_functions",
 ]
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
 # Nobody asks for the address of a compiled function, which is what a wrapper for C would be for.
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"contract"},
@@ -118,9 +122,14 @@ def _compile(function: Callable[..., Any], name: str) -> Any:
     return compiled
 
 
-def _cache_on_disk(compiled: Any) -> None:
-    function = compiled.py_func
+def with_digest(function: Any) -> Any:
+    """The function, named so that an edit of a file that it is made of gives it another name on disk."""
     function.__qualname__ += f"_{_source_digest(*_modules(function))}"
+    return function
+
+
+def _cache_on_disk(compiled: Any) -> None:
+    with_digest(compiled.py_func)
     with contextlib.suppress(RuntimeError):  # no writable place for a cache anywhere
         compiled.enable_caching()
 
@@ -129,7 +138,7 @@ class _Part(PartDispatcher):  # type: ignore[misc]
     """A function that only kernels call: on disk if it is ours."""
 
     def compile(self, sig: Any) -> Any:
-        if not self.overloads and _all_ours(self.py_func):
+        if not self.overloads and all_ours(self.py_func):
             name = self.py_func.__qualname__  # kernels that it is put into are called by this
             self.py_func.__qualname__ += "_".join(["", *self._how()])
             _cache_on_disk(self)
@@ -148,7 +157,7 @@ class _Kernel(WholeDispatcher):  # type: ignore[misc]
     """A function that Python calls. Kernels that call it see a part, which needs no machine code of its own."""
 
     def __init__(self, py_func: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
-        super().__init__(py_func, locals, targetoptions or _OPTIONS)
+        super().__init__(py_func, locals, targetoptions or OPTIONS)
         self._as_part = called(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -177,17 +186,17 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def inline(function: Callable[..., Any]) -> Any:
     """A compiled function that only kernels call, and that is always made part of them."""
-    return _part(function, _OPTIONS)
+    return _part(function, OPTIONS)
 
 
 def reduction(function: Callable[..., Any]) -> Any:
     """Like `inline`, for a loop that reduces an array: here, and only here, LLVM may choose the order of a sum."""
-    return _part(function, {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})
+    return _part(function, {**OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})
 
 
 def called(function: Callable[..., Any]) -> Any:
     """A compiled function that only kernels call, too large to be made part of each."""
-    return _part(function, _OPTIONS, forceinline=False)
+    return _part(function, OPTIONS, forceinline=False)
 
 
 @functools.cache
@@ -207,19 +216,20 @@ def as_compiled(function: Callable[..., Any]) -> Any:
 
 def is_ours(function: Any) -> bool:
     """Whether a compiled function, and all that was put into it, belongs to this package."""
-    return _all_ours(function.py_func)
+    return all_ours(function.py_func)
 
 
-def _all_ours(function: Any) -> bool:
+def all_ours(function: Any) -> bool:
+    """Whether a plain function, and all that was put into it, belongs to this package."""
     return all(module.split(".")[0] == __package__ for module in _modules(function))
 
 
-def _fill(template: Callable[..., Any], functions: dict[str, Any]) -> types.FunctionType:
-    # The template with these functions behind its names.
+def with_functions(template: Callable[..., Any], functions: dict[str, Any]) -> types.FunctionType:
+    """The template with these functions behind its names."""
     filled = types.FunctionType(
         template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
     )
-    parts = [f.py_func for f in functions.values()]
+    parts = [getattr(f, "py_func", f) for f in functions.values()]
     filled.modules = tuple(sorted({template.__module__, *(m for part in parts for m in _modules(part))}))  # type: ignore[attr-defined]
     filled.__module__ = template.__module__
     names = ";".join(f"{part.__module__}.{part.__qualname__}" for part in parts)
@@ -234,23 +244,23 @@ def specialise(template: Callable[..., Any], **functions: Any) -> Any:
     It is cached on disk if all of them belong to this package. A user's function is compiled anew in each
     process: what it calls in turn could change without our noticing.
     """
-    filled = _fill(template, functions)
-    return _compile(filled, filled.__name__) if _all_ours(filled) or IS_PLAIN else _Kernel(filled)
+    filled = with_functions(template, functions)
+    return _compile(filled, filled.__name__) if all_ours(filled) or IS_PLAIN else _Kernel(filled)
 
 
 @functools.cache
 def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
     """Like `specialise`, for a part of other kernels: always inlined."""
-    return inline(_fill(template, functions))
+    return inline(with_functions(template, functions))
 
 
 @functools.cache
 def specialise_reduction(template: Callable[..., Any], **functions: Any) -> Any:
     """Like `specialise_inline`, for a loop that reduces an array."""
-    return reduction(_fill(template, functions))
+    return reduction(with_functions(template, functions))
 
 
 @functools.cache
 def specialise_called(template: Callable[..., Any], **functions: Any) -> Any:
     """Like `specialise`, for a function that only kernels call, too large to be made part of each."""
-    return called(_fill(template, functions))
+    return called(with_functions(template, functions))
