@@ -1,7 +1,7 @@
 """Compiled functions by their addresses, so that a kernel can call a function that it does not know.
 
 A kernel takes an address as an ordinary integer and calls what lies there by the rules of C. So it is compiled once,
-whichever model or process it is run with. A C function here is one of ours, compiled by Numba (`c_function`), or anyone's.
+whichever model or process it is run with. Numba compiles the C functions (`c_function`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ from palmette.errors import ImpossibleData
 from palmette.hierarchy import Hierarchy
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
-from palmette.recursions.hierarchies.batch import batch_kernel
+from palmette.recursions.hierarchies.batch import solve_problems
+from palmette.recursions.hierarchies.batch_tables import addresses_of
+from palmette.recursions.hierarchies.tiles import listed_splits
 from palmette.sampling.run import FEWEST_SWEEPS
 from palmette.search.posteriors import Beyond
 from palmette.threads import Workers, check_threads
@@ -155,13 +157,12 @@ def infer(
     n, sizes, streams = len(batch), batch.n_leaves, _check_streams(streams, len(batch))
     out = _Arrays.empty(batch, n_draws)
     most = min(KERNEL_LEAVES, exact_leaves)
-    data = (*batch.arrays(), np.uint64(seed), streams, most)
-    kernel = batch_kernel(batch.model)
+    data = (addresses_of(batch.model), listed_splits(), *batch.arrays(), np.uint64(seed), streams, most)
     work = work_of(sizes, n_draws, exact_leaves, sweeps, beyond)
     is_large = sizes > most
     bar = Progress(f"{n} problems", float(work.sum()), progress)
     with Workers(check_threads(threads), bar) as workers:
-        workers.run(lambda first, last: kernel(*data, first, last, *out[:5]), np.where(is_large, 0.0, work))
+        workers.run(lambda first, last: solve_problems(*data, first, last, *out[:5]), np.where(is_large, 0.0, work))
         for i in np.flatnonzero(is_large).tolist():
             one = (batch.alone(i), n_draws, seed, int(streams[i]))
             if sizes[i] <= exact_leaves:

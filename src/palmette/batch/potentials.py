@@ -12,10 +12,11 @@ from palmette.array_types import Floats, Ints
 from palmette.batch.problems import Problems, merge_rows
 from palmette.checks import as_integers
 from palmette.hierarchy import Hierarchy
+from palmette.models.c_functions import features_of, scores_of
 from palmette.models.evaluate import require_log_potentials
 from palmette.models.split_model import SplitModel
 from palmette.progress import Progress
-from palmette.recursions.hierarchies.batch_potentials import potential_kernel
+from palmette.recursions.hierarchies.batch_potentials import score_problems
 from palmette.threads import Workers, check_threads
 
 __all__ = ["log_potentials"]
@@ -42,10 +43,10 @@ def log_potentials(
         raise ValueError(f"children has shape {rows.shape}; these problems have {expected} splits, n − 1 for n leaves")
     # Closed for writing, whatever is given: to a compiler those are two types, and each would have a kernel.
     rows, out = read_only(np.ascontiguousarray(rows.reshape(expected)).view()), np.empty(len(batch))
-    kernel, data = potential_kernel(batch.model), batch.arrays()
+    data = (features_of(batch.model), scores_of(batch.model)), *batch.arrays()
     with Workers(check_threads(threads), Progress("", None, False)) as workers:
         work = np.asarray(_NANOSECONDS * batch.n_leaves, dtype=np.float64)
-        bad = workers.run(lambda first, last: kernel(*data, rows, first, last, out), work)
+        bad = workers.run(lambda first, last: score_problems(*data, rows, first, last, out), work)
     for i in (i for i in bad if i >= 0):
         _refuse(batch, rows, i)
     require_log_potentials(batch.model, out)

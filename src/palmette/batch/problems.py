@@ -125,7 +125,7 @@ class Problems:
         return own
 
     def arrays(self) -> tuple[Any, ...]:
-        """(θ, offsets, additive, pair_offsets, pairwise, p, k): what kernels are given; see `batch_kernel`."""
+        """(θ, offsets, additive, pair_offsets, pairwise, p, k): what `solve_problems` and its kin are given."""
         p, k = len(self.model.pairwise), self.model.n_features
         pair_offsets = offsets_of(p * self.n_leaves**2)
         return self.theta, self.offsets, self.additive, pair_offsets, self.pairwise, p, k

@@ -14,8 +14,9 @@ from palmette.batch.problems import Problems
 from palmette.models.split_model import SplitModel
 from palmette.posterior.hierarchies import HierarchyPosterior
 from palmette.progress import Progress
-from palmette.recursions.hierarchies.batch_means import mean_kernel
-from palmette.recursions.hierarchies.batch_sums import sum_kernel
+from palmette.recursions.hierarchies.batch import mean_problems, sum_problems
+from palmette.recursions.hierarchies.batch_tables import addresses_of
+from palmette.recursions.hierarchies.tiles import listed_splits
 from palmette.threads import Workers, check_threads
 
 __all__ = ["expected", "log_partitions"]
@@ -34,8 +35,8 @@ def log_partitions(
     array([0.   , 2.708, 6.851])
     """
     batch = Problems.of(problems)
-    kernel, data, out = sum_kernel(batch.model), batch.arrays(), np.empty(len(batch))
-    small = lambda first, last: kernel(*data, KERNEL_LEAVES, first, last, out)  # noqa: E731
+    data, out = (addresses_of(batch.model), listed_splits(), *batch.arrays()), np.empty(len(batch))
+    small = lambda first, last: sum_problems(*data, KERNEL_LEAVES, first, last, out)  # noqa: E731
     return _filled(out, batch, small, lambda i, posterior: posterior.log_partition, threads, progress)
 
 
@@ -60,12 +61,13 @@ def expected(
     batch, given = Problems.of(problems), Problems.of(values)
     if not np.array_equal(batch.offsets, given.offsets):
         raise ValueError(f"the values are of {given!r}, the problems are {batch!r}; both need the same leaves")
-    kernel, data, out = mean_kernel(batch.model, given.model), (batch.arrays(), given.arrays()), np.empty(len(batch))
+    data = addresses_of(batch.model), listed_splits(), batch.arrays(), addresses_of(given.model), given.arrays()
+    fixed, out = (*data, KERNEL_LEAVES), np.empty(len(batch))
 
     def large(i: int, posterior: HierarchyPosterior) -> float:
         return posterior.expected(given.alone(i)) if posterior.log_partition > -np.inf else np.nan
 
-    small = lambda first, last: kernel(*data, KERNEL_LEAVES, first, last, out)  # noqa: E731
+    small = lambda first, last: mean_problems(*fixed, first, last, out)  # noqa: E731
     return _filled(out, batch, small, large, threads, progress)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
@@ -30,16 +31,19 @@ from palmette.compilers.plain import IS_PLAIN
 from palmette.models.base import FeatureModel
 
 __all__ = [
+    "BLOCK",
     "PARENT",
     "PART",
     "TILE",
     "SplitTable",
     "block_scores_of",
     "cluster_scores_of",
+    "feature_loader",
     "features_of",
     "fill_features",
     "score_block",
     "score_clusters",
+    "score_columns",
     "score_splits",
     "score_subsets",
     "scores_of",
@@ -49,6 +53,8 @@ __all__ = [
 PARENT, PART = 0, 1
 TILE = 256  # splits that are scored at a time, at most
 BLOCK = TILE // 4  # and where nine follow from one: log ψ of {A, B}, and with leaves 0 and 1 on either side
+
+_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 _N, _MASK = types.int64, types.uint64
 _FEATURES = types.void(NUMBERS, _N, _N, _N, INTEGERS, NUMBERS, _N, NUMBERS, _N, NUMBERS, _N)
@@ -89,6 +95,15 @@ def score_splits(address, theta, table, parents, lefts, rights, count, out):
 
 
 @inline
+def score_columns(address, split_table, parents, lefts, rights, count, out):
+    """The same of splits whose clusters are columns of a table (k, m)."""
+    theta, table = split_table.theta, split_table.table
+    splits = pointer(parents, 0), pointer(lefts, 0), pointer(rights, 0)
+    where = pointer(table, 0), 1, table.shape[1], count
+    _call_splits(address, (pointer(theta, 0), theta.size, *where, *splits, pointer(out, 0)))
+
+
+@inline
 def score_clusters(address, theta, table, count, out, first):
     """out[first + j] = log ψ of the first `count` clusters, rows of a table (m, k)."""
     where = pointer(table, 0), table.shape[1], 1, count
@@ -96,10 +111,9 @@ def score_clusters(address, theta, table, count, out, first):
 
 
 class SplitTable(NamedTuple):
-    """log ψ of all splits of all subsets of a few leaves, as kernels take it."""
+    """log ψ of all splits of all subsets of a few leaves, as kernels take it: an address of `subsets`, and its data."""
 
     subsets: int
-    block: int
     theta: Floats
     table: Floats  # (k, 2^n)
 
@@ -113,15 +127,15 @@ def score_subsets(split_table, base, role, first, others, count, out):
 
 
 @inline
-def score_block(split_table, P, first, others, count, out):
-    """out[i · count + j] = log ψ of the nine splits that {A, P ^ A}, A = first | others[j], has with leaves 0 and 1.
+def score_block(block, split_table, P, first, others, count, out):
+    """log ψ of nine splits for each {A, P ^ A}, A = first | others[j], by the address of a block.
 
-    These are in none of the clusters given, and join in this order: none; 0 left, 0 right; 1 left, 1 right; both left,
-    both right, 0 left and 1 right, 1 left and 0 right.
+    Leaves 0 and 1 are in none of the clusters given. out[i · count + j] is log ψ where they join in the i-th way: none;
+    0 on the left, 0 on the right; 1 left, 1 right; both left, both right, 0 left and 1 right, 1 left and 0 right.
     """
     theta, table = split_table.theta, split_table.table
     given = pointer(theta, 0), theta.size, pointer(table, 0), table.shape[1]
-    _call_subsets(split_table.block, (*given, P, PARENT, first, pointer(others, 0), count, pointer(out, 0)))
+    _call_subsets(block, (*given, P, PARENT, first, pointer(others, 0), count, pointer(out, 0)))
 
 
 # What they call. Scores go to room of their own first, which the compiler knows to be apart from all tables: so it can
@@ -135,10 +149,15 @@ def _features(theta, m, n, count, sizes, sums, d, pairs, p, out, k):
 
 
 def _splits(theta, m, table, row, column, count, parents, lefts, rights, out):
-    parameters = vector(theta, 0, m)
-    for j in range(count):
-        parent, left = load(table, parents[j] * row, column), load(table, lefts[j] * row, column)
-        out[j] = score(parameters, parent, left, load(table, rights[j] * row, column))
+    parameters, tile = vector(theta, 0, m), _tile()
+    for first in range(0, count, TILE):
+        here = min(TILE, count - first)
+        for j in range(here):
+            i = first + j
+            parent, left = load(table, parents[i] * row, column), load(table, lefts[i] * row, column)
+            tile[j] = score(parameters, parent, left, load(table, rights[i] * row, column))
+        for j in range(here):
+            out[first + j] = tile[j]
 
 
 def _clusters(theta, m, table, row, column, count, out):
@@ -164,14 +183,14 @@ def _subsets(theta, m, table, stride, base, role, first, others, count, out):
 def _block(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile = vector(theta, 0, m), _nine_tiles()
     p = load(table, base, stride)
-    p1, p2, p3 = load(table, base | 1, stride), load(table, base | 2, stride), load(table, base | 3, stride)
+    p1, p2, p3 = load(table, base | _ONE, stride), load(table, base | _TWO, stride), load(table, base | _THREE, stride)
     for j in range(count):
         A = first | others[j]
         B = base ^ A
-        a, a1 = load(table, A, stride), load(table, A | 1, stride)
-        a2, a3 = load(table, A | 2, stride), load(table, A | 3, stride)
-        b, b1 = load(table, B, stride), load(table, B | 1, stride)
-        b2, b3 = load(table, B | 2, stride), load(table, B | 3, stride)
+        a, a1 = load(table, A, stride), load(table, A | _ONE, stride)
+        a2, a3 = load(table, A | _TWO, stride), load(table, A | _THREE, stride)
+        b, b1 = load(table, B, stride), load(table, B | _ONE, stride)
+        b2, b3 = load(table, B | _TWO, stride), load(table, B | _THREE, stride)
         tile[j] = score(parameters, p, a, b)
         tile[count + j], tile[2 * count + j] = score(parameters, p1, a1, b), score(parameters, p1, a, b1)
         tile[3 * count + j], tile[4 * count + j] = score(parameters, p2, a2, b), score(parameters, p2, a, b2)
@@ -191,28 +210,28 @@ def features_of(model: FeatureModel) -> int:
 
 def scores_of(model: FeatureModel, score: Any = None) -> int:
     """The address of `splits` with the score of a model, or with another function of three columns of its features."""
-    functions = {"score": model.score if score is None else score, "load": _loader(model.n_features)}
+    functions = {"score": model.score if score is None else score, "load": feature_loader(model.n_features)}
     return c_function(_splits, _SPLITS, **functions).address
 
 
 def cluster_scores_of(model: FeatureModel) -> int:
     """The address of `clusters` of a model of partitions."""
-    return c_function(_clusters, _CLUSTERS, score=model.score, load=_loader(model.n_features)).address
+    return c_function(_clusters, _CLUSTERS, score=model.score, load=feature_loader(model.n_features)).address
 
 
-def subset_scores_of(score: Any, n_features: int) -> int:
-    """The address of `subsets` with this score of three columns of so many features."""
-    return c_function(_subsets, _SUBSETS, score=score, load=_loader(n_features)).address
+def subset_scores_of(score: Any, load: Any) -> int:
+    """The address of `subsets` with a score (θ, P, L, R) of what load(table, mask, stride) finds of each."""
+    return c_function(_subsets, _SUBSETS, score=score, load=load).address
 
 
-def block_scores_of(score: Any, n_features: int) -> int:
-    """The address of `subsets` that writes nine for each of its others, see `score_block`."""
-    return c_function(_block, _SUBSETS, score=score, load=_loader(n_features)).address
+def block_scores_of(score: Any, load: Any) -> int:
+    """The address of a block, which scores nine splits for each of its others: see `score_block`."""
+    return c_function(_block, _SUBSETS, score=score, load=load).address
 
 
 @functools.cache
-def _loader(k: int) -> Any:
-    # (table, first, step) → k numbers, `step` apart, as a tuple that stays in registers.
+def feature_loader(k: int) -> Any:
+    """A part of C functions, (table, first, step): k numbers, `step` apart, as a tuple that stays in registers."""
     if IS_PLAIN:
         return inline(lambda table, first, step: tuple(table[int(first) + c * step] for c in range(k)))
 

@@ -13,7 +13,7 @@ from palmette.labels import align_labels
 from palmette.links import offsets_of
 from palmette.models.base import FeatureModel, Model
 from palmette.models.evaluate import member_log_potentials, node_log_potentials, require_log_potentials
-from palmette.models.features import subset_scores, tabulate
+from palmette.models.features import tabulate_scores
 from palmette.partition import Partition
 from palmette.threads import Workers
 
@@ -123,7 +123,7 @@ class ClusterModel(FeatureModel, PartitionModel):
 
     def tabulate_clusters(self, workers: Workers, table: Floats) -> None:
         """table[C] = log ψ(C) for all 2^n clusters, by mask; table[∅] is left alone."""
-        tabulate(self, subset_scores(self), workers, table)
+        tabulate_scores(self, workers, table)
         require_log_potentials(self, table[1:])
 
 

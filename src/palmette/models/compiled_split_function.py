@@ -23,7 +23,7 @@ from palmette.models.digits import (
     members_of_digits,
     members_of_mask,
 )
-from palmette.models.full_tables import Potentials
+from palmette.models.full_tables import Potentials, load_mask
 from palmette.models.split_model import SplitModel
 from palmette.threads import Workers
 
@@ -67,7 +67,7 @@ class CompiledSplitFunction(SplitModel):
     features = staticmethod(copy_digits)
 
     _made_of: ClassVar[tuple[Any, ...]]  # what `_kind` made this class of
-    _log_psi: ClassVar[Any]
+    _mask_score: ClassVar[Any]
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class CompiledSplitFunction(SplitModel):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """No table: f itself, and its arguments."""
-        return Potentials(self._log_psi, unpack(self._made_of[3], self.theta))
+        return Potentials(self._mask_score, load_mask, self.theta)
 
 
 def _call_with_masks(left, right, args):
@@ -115,10 +115,6 @@ def _score(theta, parent, left, right):
     return call(cluster_of(left), cluster_of(right), args_of(theta, 0))
 
 
-def _mask_log_psi(args, P, L, R):
-    return call(cluster_of(L), cluster_of(R), args)
-
-
 @inline
 def _itself(mask):
     return mask
@@ -132,14 +128,16 @@ def _kind(
     call = specialise_inline(template, function=as_compiled(function))
     of_digits = members_of_digits if members else (mask_of_one, mask_of_two)[n_digits - 1]
     of_mask = members_of_mask if members else _itself
-    score = specialise_inline(_score, call=call, cluster_of=of_digits, args_of=unpacking(kinds))
-    log_psi = specialise_inline(_mask_log_psi, call=call, cluster_of=of_mask)
+    score, mask_score = (
+        specialise_inline(_score, call=call, cluster_of=cluster_of, args_of=unpacking(kinds))
+        for cluster_of in (of_digits, of_mask)
+    )
     names = {
         "__module__": base.__module__,
         "__doc__": base.__doc__,
         "n_features": n_digits,
         "score": staticmethod(score),
-        "_log_psi": staticmethod(log_psi),
+        "_mask_score": staticmethod(mask_score),
         "_made_of": (base, function, members, kinds, n_digits),
     }
     return type(base.__name__, (base,), names)

@@ -1,84 +1,34 @@
-"""The features of all clusters of a few leaves, and log ψ from a table of them."""
+"""The features of all clusters of a few leaves, and log ψ from them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from palmette._jit import inline, specialise, specialise_inline
+from palmette._jit import called, inline, kernel
 from palmette.array_types import Floats
 from palmette.clusters import size_of
-from palmette.models.base import MOST_FEATURES, FeatureModel
+from palmette.models.base import FeatureModel
+from palmette.models.c_functions import cluster_scores_of, features_of, fill_features, score_clusters
 from palmette.threads import Workers
 
 __all__ = [
-    "BLOCK",
     "all_but_the_last",
-    "describe_into",
-    "feature_loader",
-    "feature_log_psi",
+    "blocks_of",
     "fill_subset_features",
     "size_features",
-    "subset_features",
-    "subset_scores",
-    "tabulate",
-    "width_of",
+    "tabulate_features",
+    "tabulate_scores",
 ]
 
-BLOCK = 10  # clusters are tabulated in blocks of 2^10
-
-features: Any = None  # a model's, put in by `specialise`
-score: Any = None
-load: Any = None
-fill: Any = None
-
-_LOADERS = [
-    inline(lambda f, i: (f[0, i],)),
-    inline(lambda f, i: (f[0, i], f[1, i])),
-    inline(lambda f, i: (f[0, i], f[1, i], f[2, i])),
-    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i])),
-    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i])),
-    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i])),
-    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i])),
-    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i], f[7, i])),
-]
-for _k, _loader in enumerate(_LOADERS):  # the name is what the disk cache tells them apart by
-    _loader.py_func.__qualname__ = f"load_{_k + 1}_features"
+_BLOCK = 10  # clusters are tabulated in blocks of 2^10
 
 
 @inline
 def all_but_the_last(features):
     """The features of a model to whose own one more was added at the end."""
     return features[:-1]
-
-
-def feature_loader(n_features: int) -> Any:
-    """The compiled function (table, i) → the k features of cluster i as a tuple, which LLVM keeps in registers."""
-    if not isinstance(n_features, int) or not 1 <= n_features <= MOST_FEATURES:
-        raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {MOST_FEATURES} features")
-    return _LOADERS[n_features - 1]
-
-
-_WIDTHS = [inline(lambda rows: 0), inline(lambda rows: 1), inline(lambda rows: rows.shape[1])]
-for _k, _width in enumerate(_WIDTHS):
-    _width.py_func.__qualname__ = f"width_{_k}"
-
-
-def width_of(k: int) -> Any:
-    """The compiled (rows) → k, the number of columns: a constant if there is none or one, so that loops go."""
-    return _WIDTHS[min(k, len(_WIDTHS) - 1)]
-
-
-def _describe(theta, n, size, sums, pairs, one, table, i):
-    features(theta, n, size, sums, pairs, one)
-    for c in range(one.size):
-        table[c, i] = one[c]
-
-
-def describe_into(model: FeatureModel) -> Any:
-    """The inlined (θ, n, size, sums, pairs, one, table, i): the features of a cluster as column i of a table."""
-    return specialise_inline(_describe, features=model.features)
 
 
 @inline
@@ -117,7 +67,147 @@ def _double_block(high, low, additive, pairwise, sums, pairs, rows):
                 pairs[s | 1 << b, c] = pairs[s, c] + rows[s]
 
 
-def _subset_features(theta, additive, pairwise, k, low, first, last, out):
+@inline
+def blocks_of(n):
+    """How many blocks all clusters of n leaves make."""
+    return 1 << max(0, n - _BLOCK)
+
+
+@inline
+def _rooms(low, d, p, k):
+    # For one block: sizes, sums, pair sums, one number for each cluster, and features.
+    m = 1 << low
+    return np.empty(m, np.int64), np.empty((m, d)), np.empty((m, p)), np.empty(m), np.empty((m, k))
+
+
+@inline
+def _describe_block(features, theta, additive, pairwise, low, block, rooms):
+    # Fills the features of one block of clusters; returns the first that is not the empty set.
+    sizes, sums, pairs, rows, out = rooms
+    high = block << low
+    _start_block(high, additive, pairwise, sums, pairs)
+    _double_block(high, low, additive, pairwise, sums, pairs, rows)
+    for s in range(1 << low):
+        sizes[s] = size_of(high | s)
+    first = 0 if high else 1
+    fill_features(features, theta, additive.shape[0], sizes, sums, pairs, out, first, (1 << low) - first)
+    return first
+
+
+@called
+def fill_subset_features(features, theta, additive, pairwise, k, first, last, out):
+    """The features of the clusters of the blocks `first` to `last`, by the address of the C function of a model.
+
+    `out` (k, 2^n) has a column for each cluster, and k rows or fewer, if only the first features are wanted. The empty
+    set is left alone. Blocks are independent of each other, 2^10 clusters each.
+    """
+    low = min(additive.shape[0], _BLOCK)
+    rooms = _rooms(low, additive.shape[1], pairwise.shape[0], k)
+    for block in range(first, last):
+        for s in range(_describe_block(features, theta, additive, pairwise, low, block, rooms), 1 << low):
+            for c in range(out.shape[0]):
+                out[c, (block << low) + s] = rooms[4][s, c]
+
+
+@kernel
+def _fill_features(features, theta, additive, pairwise, k, first, last, out):
+    fill_subset_features(features, theta, additive, pairwise, k, first, last, out)
+
+
+@kernel
+def _fill_scores(features, scores, theta, additive, pairwise, k, first, last, out):
+    # A block's features, then its scores: only these are kept.
+    low = min(additive.shape[0], _BLOCK)
+    rooms = _rooms(low, additive.shape[1], pairwise.shape[0], k)
+    for block in range(first, last):
+        begin = _describe_block(features, theta, additive, pairwise, low, block, rooms)
+        score_clusters(scores, theta, rooms[4][begin:], (1 << low) - begin, out, (block << low) + begin)
+
+
+@kernel
+def _fill_sizes(features, theta, n, sizes, sums, pairs, out):
+    fill_features(features, theta, n, sizes, sums, pairs, out, 0, sizes.size)
+
+
+def _in_blocks(n: int, workers: Workers, call: Callable[[int, int], None]) -> None:
+    workers.run(call, np.full(1 << max(0, n - _BLOCK), 20.0 * 2 ** min(_BLOCK, n)))
+
+
+def tabulate_features(model: FeatureModel, workers: Workers, out: Floats) -> None:
+    """The features of all 2^n clusters but the empty set, in the columns of `out`, which may have fewer than k rows."""
+    fixed = (features_of(model), model.theta, model.additive, model.pairwise, model.n_features)
+    _in_blocks(model.n_leaves, workers, lambda first, last: _fill_features(*fixed, first, last, out))
+
+
+def tabulate_scores(model: FeatureModel, workers: Workers, out: Floats) -> None:
+    """out[C] = log ψ(C) of all 2^n clusters but the empty set, for a model of partitions."""
+    fixed = (features_of(model), cluster_scores_of(model), model.theta, model.additive, model.pairwise)
+    _in_blocks(model.n_leaves, workers, lambda i, j: _fill_scores(*fixed, model.n_features, i, j, out))
+
+
+def size_features(model: FeatureModel) -> Floats:
+    """(n + 1, k): the features of a cluster of each size whose sums are all zero; row 0 is zero."""
+    n = model.n_leaves
+    sizes = np.arange(1, n + 1)
+    sums, pairs = np.zeros((n, model.additive.shape[1])), np.zeros((n, len(model.pairwise)))
+    out = np.zeros((n + 1, model.n_features))
+    _fill_sizes(features_of(model), model.theta, n, sizes, sums, pairs, out[1:])
+    return out
+
+
+# TO GO once nobody specialises
+from typing import Any
+
+from palmette._jit import specialise_inline
+from palmette.models.base import MOST_FEATURES
+
+features: Any = None
+score: Any = None
+load: Any = None
+BLOCK = 10
+_LOADERS = [
+    inline(lambda f, i: (f[0, i],)),
+    inline(lambda f, i: (f[0, i], f[1, i])),
+    inline(lambda f, i: (f[0, i], f[1, i], f[2, i])),
+    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i])),
+    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i])),
+    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i])),
+    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i])),
+    inline(lambda f, i: (f[0, i], f[1, i], f[2, i], f[3, i], f[4, i], f[5, i], f[6, i], f[7, i])),
+]
+for _k, _loader in enumerate(_LOADERS):  # the name is what the disk cache tells them apart by
+    _loader.py_func.__qualname__ = f"load_{_k + 1}_features"
+
+
+def feature_loader(n_features: int) -> Any:
+    """The compiled function (table, i) → the k features of cluster i as a tuple, which LLVM keeps in registers."""
+    if not isinstance(n_features, int) or not 1 <= n_features <= MOST_FEATURES:
+        raise ValueError(f"n_features is {n_features!r}; a model has between 1 and {MOST_FEATURES} features")
+    return _LOADERS[n_features - 1]
+
+
+_WIDTHS = [inline(lambda rows: 0), inline(lambda rows: 1), inline(lambda rows: rows.shape[1])]
+for _k, _width in enumerate(_WIDTHS):
+    _width.py_func.__qualname__ = f"width_{_k}"
+
+
+def width_of(k: int) -> Any:
+    """The compiled (rows) → k, the number of columns: a constant if there is none or one, so that loops go."""
+    return _WIDTHS[min(k, len(_WIDTHS) - 1)]
+
+
+def _describe(theta, n, size, sums, pairs, one, table, i):
+    features(theta, n, size, sums, pairs, one)
+    for c in range(one.size):
+        table[c, i] = one[c]
+
+
+def describe_into(model: FeatureModel) -> Any:
+    """The inlined (θ, n, size, sums, pairs, one, table, i): the features of a cluster as column i of a table."""
+    return specialise_inline(_describe, features=model.features)
+
+
+def _old_subset_features(theta, additive, pairwise, k, low, first, last, out):
     n = additive.shape[0]
     sums = np.empty((1 << low, additive.shape[1]))
     pairs = np.empty((1 << low, pairwise.shape[0]))
@@ -134,56 +224,9 @@ def _subset_features(theta, additive, pairwise, k, low, first, last, out):
                     out[c, (high | s) & (out.shape[1] - 1)] = one[c]
 
 
-def tabulate(model: FeatureModel, kernel: Any, workers: Workers, out: Floats) -> None:
-    """Run a kernel of blocks, such as those below, on all 2^n clusters: the last axis of `out`."""
-    low = min(BLOCK, model.n_leaves)
-    fixed = (model.theta, model.additive, model.pairwise, model.n_features, low)
-    work = np.full(out.shape[-1] >> low, 20.0 * 2**low)
-    workers.run(lambda first, last: kernel(*fixed, first, last, out), work)  # a part of it would be of another type
-
-
-def subset_features(model: FeatureModel) -> Any:
-    """The kernel (θ, additive, pairwise, k, low, first, last, out): the features of the clusters of some blocks.
-
-    Those of the blocks first to last of 2^low clusters, which are independent of each other; `out` has k rows, or fewer
-    if only the first features are wanted, and a column for each cluster of all blocks, or of one. The empty set is left
-    alone.
-    """
-    return specialise(_subset_features, features=model.features)
-
-
-def fill_subset_features(model: FeatureModel) -> Any:
+def old_fill(model: FeatureModel) -> Any:
     """`subset_features` as a part of another kernel."""
-    return specialise_inline(_subset_features, features=model.features)
-
-
-def _subset_scores(theta, additive, pairwise, k, low, first, last, out):
-    # A block's features, then its scores: only these are kept.
-    table = np.empty((k, 1 << low))
-    for block in range(first, last):
-        fill(theta, additive, pairwise, k, low, block, block + 1, table)
-        for s in range(0 if block else 1, 1 << low):
-            out[(block << low) + s] = score(theta, load(table, s))
-
-
-def subset_scores(model: FeatureModel) -> Any:
-    """The kernel (θ, additive, pairwise, k, low, first, last, out), as above: log ψ of the clusters of some blocks."""
-    functions = {"score": model.score, "load": feature_loader(model.n_features), "fill": fill_subset_features(model)}
-    return specialise(_subset_scores, **functions)
-
-
-def _size_features(theta, n, d, p, out):
-    for size in range(1, n + 1):
-        features(theta, n, size, np.zeros(d), np.zeros(p), out[size])
-
-
-def size_features(model: FeatureModel) -> Floats:
-    """(n + 1, k): the features of a cluster of each size whose sums are all zero; row 0 is zero."""
-    n = model.n_leaves
-    out = np.zeros((n + 1, model.n_features))
-    shape = (model.additive.shape[1], len(model.pairwise))
-    specialise(_size_features, features=model.features)(model.theta, n, *shape, out)
-    return out
+    return specialise_inline(_old_subset_features, features=model.features)
 
 
 def _feature_log_psi(data, P, L, R):

@@ -10,16 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palmette._immutable import read_only
 from palmette._jit import inline
 from palmette.array_types import Floats, Ints
 from palmette.clusters import cluster_sizes, left_parts, lowest_leaf, size_of
 from palmette.models.base import FeatureModel
-from palmette.models.features import subset_features, tabulate
+from palmette.models.c_functions import SplitTable, block_scores_of, subset_scores_of
+from palmette.models.features import tabulate_features
 from palmette.threads import Workers
 
-__all__ = ["Potentials", "Separable", "feature_table", "listed_log_psi", "listed_potentials", "separable_potentials"]
+__all__ = [
+    "Potentials",
+    "Separable",
+    "feature_table",
+    "listed_potentials",
+    "listed_splits",
+    "load_mask",
+    "separable_potentials",
+]
 
 _ONE = np.uint64(1)
+_NO_TABLE = np.zeros((1, 1))
 
 
 class Separable(NamedTuple):
@@ -30,24 +41,45 @@ class Separable(NamedTuple):
     b: Floats
 
 
-class Potentials(NamedTuple):
-    """`log_psi(data, P, L, R)` is compiled; `data` is a tuple of arrays, a `Separable` one if `is_separable`."""
+class Potentials:
+    """log ψ(L, R) = score(θ, P, L, R) of what load(table, mask, stride) finds of each, both parts of C functions."""
 
-    log_psi: Any
-    data: Any
-    is_separable: bool = False
+    def __init__(
+        self, score: Any, load: Any, theta: Floats, table: Floats = _NO_TABLE, separable: Separable | None = None
+    ) -> None:
+        self.score = score
+        #: What kernels take.
+        self.data = SplitTable(subset_scores_of(score, load), read_only(np.array(theta)), table)
+        #: The tables of a separable model.
+        self.separable = separable
+        self._load = load
+
+    @property
+    def block(self) -> int:
+        """The address of `score_block`, which large passes need besides."""
+        return block_scores_of(self.score, self._load)
 
 
 @inline
-def _separable_log_psi(data, P, L, R):
-    return data[0][P] + data[2][size_of(P)] * (data[1][L] + data[1][R])
+def load_mask(table, mask, stride):
+    """A cluster itself, for scores that need no more."""
+    return mask
 
 
 @inline
-def listed_log_psi(data, P, L, R):
-    """log ψ of a split from (starts, values): those of the splits of P begin at starts[P], by increasing L."""
-    # L is the part with the lowest leaf. Its rank is its bits at the places of P, packed.
-    starts, values = data
+def _load_separable(table, mask, stride):
+    return table[mask], table[stride + np.int64(mask)], size_of(mask)
+
+
+@inline
+def _separable_score(theta, parent, left, right):
+    return parent[0] + theta[parent[2]] * (left[1] + right[1])
+
+
+@inline
+def _listed_score(theta, P, L, R):
+    # θ: where those of each P begin, then all log ψ, those of a P by increasing L. L is the part with the lowest leaf;
+    # its rank is its bits at the places of P, packed.
     lowest = lowest_leaf(P)
     inner = L if L & lowest else R
     rank = np.uint64(0)
@@ -59,12 +91,17 @@ def listed_log_psi(data, P, L, R):
             rank |= bit
         bit <<= _ONE
         others ^= leaf
-    return values[starts[P] + rank]
+    return theta[np.uint64(theta[P]) + rank]
 
 
-def separable_potentials(a: Floats, u: Floats, b: Floats) -> Potentials:
-    """log ψ = a[P] + b[|P|]·(u[L] + u[R]) from its tables, by mask (a, u) and by size (b)."""
-    return Potentials(_separable_log_psi, Separable(a, u, b), is_separable=True)
+def separable_potentials(table: Floats, b: Floats) -> Potentials:
+    """log ψ = a[P] + b[|P|]·(u[L] + u[R]) from a and u by mask, the rows of a table, and b by size."""
+    return Potentials(_separable_score, _load_separable, b, table, Separable(table[0], table[1], b))
+
+
+def listed_splits(starts: Ints, values: Floats) -> Potentials:
+    """log ψ by cluster, where it begins at starts[P] in `values`, and there by increasing L."""
+    return Potentials(_listed_score, load_mask, np.concatenate([starts + float(len(starts)), values]))
 
 
 def listed_potentials(n: int, log_potentials: Callable[[Ints, Ints], Floats]) -> Potentials:
@@ -75,12 +112,12 @@ def listed_potentials(n: int, log_potentials: Callable[[Ints, Ints], Floats]) ->
     for mask in np.flatnonzero(lengths).tolist():
         left = left_parts(mask)
         values[starts[mask] : starts[mask] + lengths[mask]] = log_potentials(left, mask ^ left)
-    return Potentials(listed_log_psi, (starts, values))
+    return listed_splits(starts, values)
 
 
 def feature_table(model: FeatureModel, workers: Workers, n_rows: int) -> Floats:
     """(n_rows, 2^n): the first features of every cluster; 0 for the empty set."""
     table = np.empty((n_rows, 1 << model.n_leaves))
     table[:, 0] = 0.0
-    tabulate(model, subset_features(model), workers, table)
+    tabulate_features(model, workers, table)
     return table

@@ -14,8 +14,9 @@ from palmette.clusters import cluster_members, lowest_first
 from palmette.defaults import DEFAULTS
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, Model, recast, require_masks
+from palmette.models.c_functions import feature_loader
 from palmette.models.evaluate import hierarchy_log_potential, pair_log_potentials, split_log_potentials, trellis_sums
-from palmette.models.features import feature_log_psi, size_features
+from palmette.models.features import size_features
 from palmette.models.full_tables import Potentials, feature_table, listed_potentials, separable_potentials
 from palmette.models.heights import scatter_heights, self_similarity
 from palmette.threads import Workers
@@ -272,8 +273,9 @@ class SplitModel(FeatureModel, HierarchyModel):
         return 8 * self.n_features * (1 << self.n_leaves)
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
-        """The features of all 2^n clusters, and the compiled score of a split."""
-        return Potentials(feature_log_psi(self), (self.theta, feature_table(self, workers, self.n_features)))
+        """The features of all 2^n clusters, and the score of a split."""
+        table = feature_table(self, workers, self.n_features)
+        return Potentials(self.score, feature_loader(self.n_features), self.theta, table)
 
 
 @functools.cache
@@ -317,5 +319,4 @@ class SeparableModel(SplitModel):
 
     def tabulate_splits(self, workers: Workers) -> Potentials:
         """a and u of all 2^n clusters, b of all sizes, and the compiled sum of these."""
-        a, u = feature_table(self, workers, n_rows=2)
-        return separable_potentials(a, u, np.ascontiguousarray(size_features(self)[:, 2]))
+        return separable_potentials(feature_table(self, workers, n_rows=2), size_features(self)[:, 2])

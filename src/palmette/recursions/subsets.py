@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from palmette._jit import inline, specialise, specialise_inline
-from palmette.clusters import lowest_leaf
+from palmette.clusters import lowest_leaf, size_of
 
-__all__ = ["TILE", "ZERO", "next_subset", "tabulate_subsets", "walking"]
+__all__ = ["TILE", "ZERO", "next_subset", "tabulate_subsets", "tiles_of", "walking"]
 
 _TILE_BITS = 8
 TILE = 1 << _TILE_BITS
@@ -49,6 +49,12 @@ def tabulate_subsets(leaves, table):
 def next_subset(subset, leaves):
     """The subset of `leaves` that follows `subset` in increasing order (after the last: the empty one)."""
     return (subset - leaves) & leaves
+
+
+@inline
+def tiles_of(leaves):
+    """How many tiles a walk has if `tabulate_subsets` left these leaves over: one for each of their subsets."""
+    return 1 << size_of(leaves)
 
 
 def _walk(context, base, leaves, skip_first, skip_last, table, tile, state):

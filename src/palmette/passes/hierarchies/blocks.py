@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette._jit import specialise
 from palmette.array_types import Floats, Ints, Masks
-from palmette.models.full_tables import listed_log_psi
+from palmette.models.c_functions import SplitTable
+from palmette.models.full_tables import listed_splits
 from palmette.passes.all_clusters import AllClusters
 from palmette.recursions.hierarchies.listed import list_left_parts
 from palmette.trellis.counting import n_splits
@@ -108,13 +108,9 @@ class SplitBlocks:
             some = p > 0.0
             yield ProbableSplits(parent[some], left[some], right[some], log_share[some], p[some])
 
-    def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
-        """How many of these clusters come next, and what the compiled log ψ reads for them."""
+    def pieces(self, parents: Masks) -> Iterator[tuple[int, SplitTable]]:
+        """How many of these clusters come next, and log ψ of their splits, as kernels take it."""
         starts = np.empty(1 << self.clusters.n, np.int64)
         for block in self.over(parents):
             starts[block.parents] = block.log_psi.shape[1] * np.arange(len(block.parents))
-            yield len(block.parents), (starts, block.log_psi.ravel())
-
-    def specialised(self, template: Any) -> Any:
-        """`template` compiled for a log ψ that is read from a list."""
-        return specialise(template, log_psi=listed_log_psi)
+            yield len(block.parents), listed_splits(starts, block.log_psi.ravel()).data

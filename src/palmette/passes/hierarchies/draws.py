@@ -24,7 +24,6 @@ def draw_masks(tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: in
         pending[n].append((np.full(size, (1 << n) - 1, np.uint32), np.arange(size)))
     visited = []
     with tables.clusters.workers("drawing hierarchies", size * n) as workers:
-        kernel = tables.specialised(draw_splits)
         for k in range(n, 1, -1):
             if not pending[k]:
                 continue
@@ -39,7 +38,7 @@ def draw_masks(tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: in
             work = 4.0 * 2.0 ** (k - 1) + 50.0 * np.diff(starts)
             first = 0
             for count, data in tables.pieces(clusters):
-                call = _from(first, partial(kernel, data, Z, np.uint64(seed), clusters, starts, draw, left, gain))
+                call = _from(first, partial(draw_splits, data, Z, np.uint64(seed), clusters, starts, draw, left, gain))
                 workers.run(call, work[first : first + count])
                 first += count
             log_potential += np.bincount(draw, gain, minlength=size)

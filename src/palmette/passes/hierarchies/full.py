@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class FullHierarchyPasses(AllHierarchyPasses):
 
     @cached_property
     def _is_general(self) -> bool:
-        return self.n <= max(SERIAL, SEGMENT_LEAVES) or not self.tables.potentials.is_separable
+        return self.n <= max(SERIAL, SEGMENT_LEAVES) or self.tables.potentials.separable is None
 
     @property
     def _passes(self) -> GeneralPasses | SeparablePasses:
@@ -102,12 +101,8 @@ class FullHierarchyPasses(AllHierarchyPasses):
         """L, R and log ψ(L, R) + V(L) + V(R) of all splits of a cluster, by increasing L, which has its lowest leaf."""
         left = np.empty(2 ** (int(cluster).bit_count() - 1) - 1, dtype=np.uint32)
         values = np.empty(len(left))
-        self._split_terms(self.tables.data, V, np.uint64(cluster), left, values)
+        inside.split_terms(self.tables.data, V, np.uint64(cluster), left, values)
         return left, np.uint32(cluster) ^ left, values
-
-    @cached_property
-    def _split_terms(self) -> Any:
-        return self.tables.specialised(inside.split_terms)
 
     @property
     def _blocks(self) -> SplitBlocks:
@@ -120,8 +115,7 @@ class FullHierarchyPasses(AllHierarchyPasses):
 
     def with_sums(self, u: Floats) -> FullHierarchyPasses:
         """The same clusters with log ψ(L, R) = u(L) + u(R)."""
-        tables = np.zeros_like(u), u.copy(), np.ones(self.n + 1)  # of the types that models have, for the same kernels
-        potentials = separable_potentials(*tables)
+        potentials = separable_potentials(np.array([np.zeros_like(u), u]), np.ones(self.n + 1))
         return FullHierarchyPasses(self.model, self._conditions, self.clusters.resources, potentials=potentials)
 
     def draw(self, Z: Floats, size: int, seed: int) -> tuple[Masks, Floats]:
@@ -138,8 +132,7 @@ class FullHierarchyPasses(AllHierarchyPasses):
     def entropy(self, Z: Floats, mu: Floats) -> float:
         """−Σ p log p over hierarchies: that of the splits, each weighted by how probable its parent is."""
         self._require_tables(6)
-        kernel = outside.entropy_clusters(self.tables.log_psi)
-        return self._general.expectation(kernel, (self.tables.data, Z), mu, _NEGLIGIBLE)
+        return self._general.expectation(outside.entropy_clusters, (self.tables.data, Z), mu, _NEGLIGIBLE)
 
     def entropy_alone(self, Z: Floats) -> float:
         """The entropy for one who does not want μ: what is too rare to matter is passed over."""
@@ -155,15 +148,14 @@ class FullHierarchyPasses(AllHierarchyPasses):
             return super().divergence(Z, mu, other)
         self._require_tables(6)  # a fast path only: both are tabulated, so one kernel reads both
         theirs = other.passes.tables
-        kernel = outside.divergence_clusters(self.tables.log_psi, theirs.log_psi)
-        return self._general.expectation(kernel, (self.tables.data, Z, theirs.data, other.Z), mu)
+        context = (self.tables.data, Z, theirs.data, other.Z)
+        return self._general.expectation(outside.divergence_clusters, context, mu)
 
     def expected(self, Z: Floats, mu: Floats, values: HierarchyModel) -> float:
         """E[Σ v(L, R)] over the splits of hierarchies, v being log ψ of another model, where p > 0."""
         self.clusters.require_bytes(self.memory_needed + values.split_table_bytes)
         given = tabulate_potentials(values, self.clusters)
-        kernel = outside.value_clusters(self.tables.log_psi, given.log_psi)
-        return self._general.expectation(kernel, (self.tables.data, Z, given.data), mu)
+        return self._general.expectation(outside.value_clusters, (self.tables.data, Z, given.data), mu)
 
     def parted(self, Z: Floats, mu: Floats, values: SplitModel) -> Floats:
         """Numbers whose sum over the clusters that hold both i and j is E[v(L, R)] at the split that parts them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from palmette.array_types import Floats, Masks
 from palmette.passes.hierarchies.tables import SplitTables
 from palmette.recursions.hierarchies import inside, outside
-from palmette.recursions.tiles import scores_by_vectors
 from palmette.threads import Workers
 from palmette.trellis.counting import n_splits
 
@@ -27,35 +27,28 @@ class GeneralPasses:
 
     def inside(self) -> Floats:
         """log Z of every cluster."""
-        return self._bottom_up("summing hierarchies", inside.inside_clusters, inside.inside_blocks)
+        return self._bottom_up("summing hierarchies", inside.sum_blocks)
 
     def maximum(self) -> Floats:
         """log M of every cluster."""
-        return self._bottom_up("finding the best hierarchy", inside.max_clusters, inside.max_blocks)
+        return self._bottom_up("finding the best hierarchy", inside.max_blocks)
 
-    def _bottom_up(self, title: str, by_clusters: Any, by_blocks: Any) -> Floats:
-        n, log_psi = self._n, self._tables.log_psi
+    def _bottom_up(self, title: str, by_blocks: Any) -> Floats:
+        # Blocks of the four clusters that differ in leaves 0 and 1, by the size of what they share.
+        n = self._n
         table = np.full(1 << n, -np.inf)
         table[1 << np.arange(n)] = 0.0
-        with self._clusters.workers(title, n_splits(n)) as workers:
-            if scores_by_vectors(log_psi):
-                kernel = by_clusters(log_psi)
-                for k in range(2, n + 1):
-                    self._tables.run(workers, kernel, self._clusters.of_size(k), 2.0 ** (k - 1), table)
-            else:
-                self._by_blocks(workers, by_blocks(log_psi), table)
-        return table
-
-    def _by_blocks(self, workers: Workers, kernel: Any, table: Floats) -> None:
-        # Blocks of the four clusters that differ in leaves 0 and 1, by the size of what they share.
-        if self._n > 1:
+        if n > 1:
             table[3] = self._tables.solve(2)[0][3]  # one split: sums and maxima of it are the same
+        kernel = partial(by_blocks, self._tables.potentials.block)
         blocks = np.argsort(self._clusters.sizes[:: 1 << 2], kind="stable").astype(np.uint32)
         first = 1
-        for k in range(1, self._n - 1):
-            last = first + math.comb(self._n - 2, k)
-            self._tables.run(workers, kernel, blocks[first:last], 4.5 * 2.0**k, table)
-            first = last
+        with self._clusters.workers(title, n_splits(n)) as workers:
+            for k in range(1, n - 1):
+                last = first + math.comb(n - 2, k)
+                self._tables.run(workers, kernel, blocks[first:last], 4.5 * 2.0**k, table)
+                first = last
+        return table
 
     def outside(self, Z: Floats) -> Floats:
         """μ: the probability that each cluster occurs."""
@@ -83,23 +76,23 @@ class GeneralPasses:
         return nu
 
     def _gather(self, workers: Workers, Z: Floats, log_weight: Floats, masks: Masks, out: Floats) -> None:
-        kernel = outside.gather_clusters(self._tables.log_psi)
+        data = self._tables.data
         work = 2.0 ** (self._n - self._clusters.sizes[masks].astype(np.float64))
-        workers.run(lambda a, b: kernel(self._tables.data, Z, log_weight, masks[a:b], out), work)
+        workers.run(lambda a, b: outside.gather_clusters(data, Z, log_weight, masks[a:b], out), work)
 
     def expectation(self, kernel: Any, context: tuple[Any, ...], mu: Floats, least: float = 0.0) -> float:
-        """Σ μ(P)·f(P) over the P of two leaves or more with μ(P) > least, where kernel(context, masks, out) is f."""
+        """Σ μ(P)·f(P) over the P of two leaves or more with μ(P) > least, where kernel(*context, masks, out) is f."""
         sizes = self._clusters.sizes
         masks = np.flatnonzero((mu > least) & (sizes >= 2)).astype(np.uint32)
         values = np.zeros(len(masks))
         work = 3.0 * 2.0 ** (sizes[masks].astype(np.float64) - 1)
         with self._clusters.workers("taking an expectation", float(work.sum())) as workers:
-            workers.run(lambda a, b: kernel(context, masks[a:b], values[a:b]), work)
+            workers.run(lambda a, b: kernel(*context, masks[a:b], values[a:b]), work)
         return float(np.sum(mu[masks] * values))
 
     def count_modulo(self, modulus: int) -> int:
         """The number of hierarchies of non-zero potential modulo this (0: 2^64)."""
-        kernel = self._tables.specialised(inside.count_clusters)
+        kernel = inside.count_clusters
         counts = np.zeros(1 << self._n, dtype=np.uint64)
         counts[1 << np.arange(self._n)] = 1
         with self._clusters.workers("counting hierarchies", 3.0 * n_splits(self._n)) as workers:

@@ -26,7 +26,7 @@ class Levels:
     def __init__(self, tables: SplitTables) -> None:
         self.clusters, self.allowed = tables.clusters, tables.allowed
         self.n = tables.clusters.n
-        self.a, self._u, self._b = tables.data
+        self.a, self._u, self._b = tables.separable
         self.top_sizes = cluster_sizes(self.n - SEGMENT_LEAVES).astype(np.int64)
 
     def tabulate(self, workers: Workers, V: Floats, k: int, lift: float, logs: Floats, powers: Floats) -> float:

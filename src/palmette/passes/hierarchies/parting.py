@@ -7,8 +7,7 @@ import numpy as np
 from palmette.array_types import Floats
 from palmette.models.split_model import SplitModel
 from palmette.passes.hierarchies.tables import SplitTables, tabulate_potentials
-from palmette.recursions.hierarchies.outside import value_clusters
-from palmette.recursions.hierarchies.parting import gather_values
+from palmette.recursions.hierarchies.outside import gather_values, value_clusters
 from palmette.trellis.counting import n_splits
 
 __all__ = ["parted"]
@@ -22,8 +21,7 @@ def parted(tables: SplitTables, Z: Floats, mu: Floats, values: SplitModel) -> Fl
     """
     clusters = tables.clusters
     n, sizes = clusters.n, clusters.sizes
-    given = tabulate_potentials(values, clusters)
-    mean, gather = (make(tables.log_psi, given.log_psi) for make in (value_clusters, gather_values))
+    data, given = tables.data, tabulate_potentials(values, clusters).data
     occurs = mu > 0.0
     parents = np.flatnonzero(occurs & (sizes >= 2)).astype(np.uint32)
     parts = np.flatnonzero(occurs & (sizes < n)).astype(np.uint32)
@@ -32,8 +30,9 @@ def parted(tables: SplitTables, Z: Floats, mu: Floats, values: SplitModel) -> Fl
         log_weight = np.where(occurs, np.log(mu) - Z, -np.inf)
     work = sizes.astype(np.float64)
     with clusters.workers("what is expected of pairs", 6.0 * n_splits(n)) as workers:
-        workers.run(lambda a, b: mean((tables.data, Z, given.data), parents[a:b], found[a:b]), 2.0 ** work[parents])
+        mean = lambda a, b: value_clusters(data, Z, given, parents[a:b], found[a:b])  # noqa: E731
+        workers.run(mean, 2.0 ** work[parents])
         at_parents[parents] = found
-        data = (tables.data, given.data, Z, log_weight)
-        workers.run(lambda a, b: gather(*data, parts[a:b], at_parts), 2.0 ** (n - work[parts] + 1))
+        gather = lambda a, b: gather_values(data, given, Z, log_weight, parts[a:b], at_parts)  # noqa: E731
+        workers.run(gather, 2.0 ** (n - work[parts] + 1))
     return mu * at_parents - at_parts

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import is_ours, specialise
+from palmette._jit import is_ours
 from palmette.array_types import Floats, Masks
 from palmette.clusters import cluster_members
 from palmette.labels import describe_cluster
-from palmette.models.full_tables import Potentials
+from palmette.models.c_functions import SplitTable
+from palmette.models.full_tables import Potentials, Separable
 from palmette.models.split_model import HierarchyModel, MaskList
 from palmette.passes.all_clusters import AllClusters
 from palmette.recursions.hierarchies.inside import log_psi_of_splits, solve_all
@@ -29,42 +30,40 @@ class SplitTables(NamedTuple):
     allowed: npt.NDArray[np.uint8]
 
     @property
-    def data(self) -> Any:
-        """What the compiled log ψ reads."""
+    def data(self) -> SplitTable:
+        """log ψ of all splits, as kernels take it."""
         return self.potentials.data
 
     @property
-    def log_psi(self) -> Any:
-        """The compiled log ψ(data, P, L, R)."""
-        return self.potentials.log_psi
-
-    def specialised(self, template: Any, **functions: Any) -> Any:
-        """`template` compiled for this model's log ψ."""
-        return specialise(template, log_psi=self.log_psi, **functions)
+    def separable(self) -> Separable:
+        """The tables of a separable model."""
+        assert self.potentials.separable is not None
+        return self.potentials.separable
 
     def run(self, workers: Workers, kernel: Any, masks: Masks, work: float, *tables: Any) -> None:
         """kernel(data, allowed, masks, *tables) on slices of the masks, each of which costs `work`."""
+        data = self.data
 
         def call(first: int, last: int) -> None:
-            kernel(self.data, self.allowed, masks[first:last], *tables)
+            kernel(data, self.allowed, masks[first:last], *tables)
 
         workers.run(call, np.full(len(masks), work))
 
-    def pieces(self, parents: Masks) -> Iterator[tuple[int, Any]]:
-        """How many of these clusters come next, and what the compiled log ψ reads for them: all, and the tables."""
+    def pieces(self, parents: Masks) -> Iterator[tuple[int, SplitTable]]:
+        """How many of these clusters come next, and log ψ of their splits: all of them, and the tables."""
         yield len(parents), self.data
 
     def log_psi_of(self, left: MaskList, right: MaskList) -> Floats:
         """log ψ of the splits into these pairs of clusters, given as masks."""
         one, two = np.asarray(left, dtype=np.uint64), np.asarray(right, dtype=np.uint64)
         out = np.empty(len(one))
-        self.specialised(log_psi_of_splits)(self.data, one | two, one, two, out)
+        log_psi_of_splits(self.data, one | two, one, out)
         return out
 
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
         Z, M = np.empty(1 << n), np.empty(1 << n)
-        solve_all(self.log_psi)(self.data, self.allowed, n, Z, M)
+        solve_all(self.data, self.allowed, n, Z, M)
         return Z, M
 
 
@@ -72,7 +71,7 @@ def tabulate_potentials(model: HierarchyModel, clusters: AllClusters) -> Potenti
     """The tables of `model` for all clusters; ValueError if a score of a person's own is no score, on some splits."""
     with clusters.workers("tabulating clusters", 20.0 * 2**clusters.n) as workers:
         potentials = model.tabulate_splits(workers)
-    if not is_ours(potentials.log_psi):
+    if not is_ours(potentials.score):
         _try_out(model, potentials)
     return potentials
 
@@ -86,9 +85,8 @@ def _try_out(model: HierarchyModel, potentials: Potentials) -> None:
     proper = (left != 0) & (left != parent)
     parent, left = parent[proper], left[proper]
     one, two = np.empty(len(left)), np.empty(len(left))
-    evaluate = specialise(log_psi_of_splits, log_psi=potentials.log_psi)
-    evaluate(potentials.data, parent, left, parent ^ left, one)
-    evaluate(potentials.data, parent, parent ^ left, left, two)
+    log_psi_of_splits(potentials.data, parent, left, one)
+    log_psi_of_splits(potentials.data, parent, parent ^ left, two)
     bad = np.flatnonzero(~(one < np.inf) | ~np.isclose(one, two, rtol=1e-9, atol=1e-9))
     if len(bad):
         i = bad[0]

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from palmette._jit import inline, specialise
-from palmette.models.features import describe_into, feature_loader
-from palmette.models.split_model import SplitModel
-from palmette.recursions.hierarchies.batch_tables import largest_of
+from palmette._jit import inline, kernel
+from palmette.models.c_functions import fill_features, score_splits
+from palmette.recursions.hierarchies.batch_tables import largest_of, matrices_of, theta_of
 
-__all__ = ["potential_kernel"]
-
-describe: Any = None  # a model's, put in by `specialise`
-score: Any = None
-load: Any = None
+__all__ = ["score_problems"]
 
 
 @inline
@@ -47,22 +40,26 @@ def _join(one, two, matrices, first, last, following, out):
     return first[one], last[two]
 
 
-def _score_problems(theta, offsets, additive, pair_offsets, pairwise, p, k, children, first, last, out):
+@kernel
+def score_problems(addresses, theta, offsets, additive, pair_offsets, pairwise, p, k, children, first, last, out):
+    """Σ log ψ of one hierarchy of each of the problems first … last − 1, by the addresses of `features` and `splits`.
+
+    The merges of problem i are the n_i − 1 rows of `children` from offsets[i] − i on. Returns the number of the first
+    problem whose rows are no merges, or −1; those after it are left alone.
+    """
     largest = largest_of(offsets, offsets[-1], first, last)
     d = additive.shape[1]
-    sums, pairs, one = np.empty((2 * largest, d)), np.empty((2 * largest, p)), np.empty(k)
-    table = np.empty((k, 2 * largest))
+    sums, pairs, table = np.empty((2 * largest, d)), np.empty((2 * largest, p)), np.empty((2 * largest, k))
     size, used = np.empty(2 * largest, np.int64), np.empty(2 * largest, np.uint8)
     begin, end = np.empty(2 * largest, np.int64), np.empty(2 * largest, np.int64)
-    following = np.empty(largest, np.int64)
+    following, log_psi = np.empty(largest, np.int64), np.empty(largest)
+    parents, lefts, rights = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     for i in range(first, last):
         n = offsets[i + 1] - offsets[i]
-        own = theta[i if theta.shape[0] > 1 else 0]
-        matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
+        own, matrices = theta_of(theta, i), matrices_of(pair_offsets, pairwise, p, n, i)
         merges = children[offsets[i] - i : offsets[i + 1] - i - 1]
         if not _are_merges(n, merges, used):
             return i
-        out[i] = 0.0
         for v in range(2 * n - 1):
             for c in range(p):
                 pairs[v, c] = 0.0
@@ -72,24 +69,16 @@ def _score_problems(theta, offsets, additive, pair_offsets, pairwise, p, k, chil
                     sums[v, c] = additive[offsets[i] + v, c]
             else:
                 a, b = merges[v - n, 0], merges[v - n, 1]
+                parents[v - n], lefts[v - n], rights[v - n] = v, a, b
                 size[v] = size[a] + size[b]
                 for c in range(d):
                     sums[v, c] = sums[a, c] + sums[b, c]
                 for c in range(p):
                     pairs[v, c] = pairs[a, c] + pairs[b, c]
                 begin[v], end[v] = _join(a, b, matrices, begin, end, following, pairs[v])
-            describe(own, n, size[v], sums[v], pairs[v], one, table, v)
-            if v >= n:
-                out[i] += score(own, load(table, v), load(table, a), load(table, b))
+        fill_features(addresses[0], own, n, size, sums, pairs, table, 0, 2 * n - 1)
+        score_splits(addresses[1], own, table, parents, lefts, rights, n - 1, log_psi)
+        out[i] = 0.0
+        for j in range(n - 1):
+            out[i] += log_psi[j]
     return -1
-
-
-def potential_kernel(model: SplitModel) -> Any:
-    """The kernel (θ, offsets, additive, pair_offsets, pairwise, p, k, children, first, last, out) for a model.
-
-    out[i] = Σ log ψ of the hierarchy whose merges are the n_i − 1 rows of `children` from offsets[i] − i on, for the
-    problems first … last − 1. Returns the number of the first whose rows are no merges, or −1; those after it are left
-    alone.
-    """
-    functions = {"describe": describe_into(model), "score": model.score, "load": feature_loader(model.n_features)}
-    return specialise(_score_problems, **functions)

@@ -5,15 +5,17 @@ Problem i has the leaves offsets[i] … offsets[i + 1] − 1. Its tables lie in 
 
 from __future__ import annotations
 
-from typing import Any
-
-from palmette._jit import inline, specialise_inline
-from palmette.models.features import BLOCK, fill_subset_features
+from palmette._jit import called, inline
+from palmette.models.c_functions import SplitTable, feature_loader, features_of, scores_of, subset_scores_of
+from palmette.models.features import blocks_of, fill_subset_features
 from palmette.models.split_model import SplitModel
 
-__all__ = ["largest_of", "problem_tables"]
+__all__ = ["addresses_of", "largest_of", "matrices_of", "problem_table", "theta_of"]
 
-tabulate: Any = None  # a model's, put in by `specialise_inline`
+
+def addresses_of(model: SplitModel) -> tuple[int, int, int]:
+    """The addresses of `features`, `subsets` and `splits`, which kernels of batches take."""
+    return features_of(model), subset_scores_of(model.score, feature_loader(model.n_features)), scores_of(model)
 
 
 @inline
@@ -27,19 +29,24 @@ def largest_of(offsets, most, first, last):
     return largest
 
 
-def _tables_of(theta, offsets, additive, pair_offsets, pairwise, p, k, i, work):
+@inline
+def theta_of(theta, i):
+    """The parameters of problem i: those of all, if there is one row."""
+    return theta[i if theta.shape[0] > 1 else 0]
+
+
+@inline
+def matrices_of(pair_offsets, pairwise, p, n, i):
+    """The p matrices of problem i, which has n leaves."""
+    return pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
+
+
+@called
+def problem_table(addresses, theta, offsets, additive, pair_offsets, pairwise, p, k, i, work):
+    """log ψ of all splits of problem i; `work` has room for k·2^n numbers."""
     n = offsets[i + 1] - offsets[i]
-    own = theta[i if theta.shape[0] > 1 else 0]
-    matrices = pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
+    own, matrices = theta_of(theta, i), matrices_of(pair_offsets, pairwise, p, n, i)
     table = work[: k << n].reshape(k, 1 << n)
-    low = min(n, BLOCK)
-    tabulate(own, additive[offsets[i] : offsets[i + 1]], matrices, k, low, 0, 1 << (n - low), table)
-    return own, table
-
-
-def problem_tables(model: SplitModel) -> Any:
-    """A part of kernels, (θ, offsets, additive, pair_offsets, pairwise, p, k, i, work): what log ψ of problem i reads.
-
-    `work` has room for k·2^n numbers.
-    """
-    return specialise_inline(_tables_of, tabulate=fill_subset_features(model))
+    leaves = additive[offsets[i] : offsets[i + 1]]
+    fill_subset_features(addresses[0], own, leaves, matrices, k, 0, blocks_of(n), table)
+    return SplitTable(addresses[1], own, table)

@@ -1,4 +1,4 @@
-"""Exact draws of splits: a template over ``log_psi(data, P, L, R)``.
+"""Exact draws of splits, over a `SplitTable`.
 
 Every draw that stands at cluster P chooses its split with a number that depends on (seed, draw, P) only, so draws
 that meet at P are served by one walk over its splits, and nobody can tell how they were grouped.
@@ -6,24 +6,25 @@ that meet at P are served by one walk over its splits, and nobody can tell how t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from palmette._jit import kernel
 from palmette.clusters import lowest_leaf
+from palmette.models.c_functions import TILE
 from palmette.numeric import exponential, unit_draw
-from palmette.recursions.subsets import ZERO, next_subset
+from palmette.recursions.hierarchies.tiles import score_tile
+from palmette.recursions.subsets import ZERO, next_subset, tabulate_subsets
 
 __all__ = ["draw_splits"]
 
-log_psi: Any = None  # the model's, put in by `specialise`
 
-
+@kernel
 def draw_splits(data, Z, seed, clusters, starts, draws, left, log_potential, first, last):
     """For groups first ≤ g < last: draws[starts[g]:starts[g+1]] stand at clusters[g]; give each its left part.
 
     left[i] is drawn with probability ψ(L, R) Z(L) Z(R) / Z(P); log_potential[i] = log ψ of that split.
     """
+    others, tile = np.empty(TILE, np.uint64), np.empty(TILE)
     for g in range(first, last):
         P = np.uint64(clusters[g])
         begin, end = starts[g], starts[g + 1]
@@ -32,26 +33,28 @@ def draw_splits(data, Z, seed, clusters, starts, draws, left, log_potential, fir
             numbers[i - begin] = unit_draw(seed, draws[i], P)
         order = np.argsort(numbers)
         lowest = lowest_leaf(P)
-        others = P ^ lowest
-        served = 0
-        cumulative = 0.0
-        last_possible = lowest
-        sub = ZERO
-        while sub != others and served < order.size:
-            L = lowest | sub
-            R = P ^ L
-            x = log_psi(data, P, L, R)
-            p = exponential(x + ((Z[L] + Z[R]) - Z[P]))
-            if p > 0.0:
-                cumulative += p
-                last_possible = L
-                while served < order.size and numbers[order[served]] < cumulative:
-                    left[begin + order[served]] = L
-                    log_potential[begin + order[served]] = x
-                    served += 1
-            sub = next_subset(sub, others)
+        served, cumulative = 0, 0.0
+        last_possible, its_potential = lowest, -np.inf
+        count, rest = tabulate_subsets(P ^ lowest, others)
+        high = ZERO
+        while served < order.size:
+            base = lowest | high
+            m = count - 1 if high == rest else count
+            score_tile(data, P, base, others, m, tile)
+            for j in range(m):
+                L = base | others[j]
+                p = exponential(tile[j] + ((Z[L] + Z[P ^ L]) - Z[P]))
+                if p > 0.0:
+                    cumulative += p
+                    last_possible, its_potential = L, tile[j]
+                    while served < order.size and numbers[order[served]] < cumulative:
+                        left[begin + order[served]] = L
+                        log_potential[begin + order[served]] = tile[j]
+                        served += 1
+            if high == rest:
+                break
+            high = next_subset(high, rest)
         # Rounding may leave the sum a little below 1, and the largest numbers unserved.
-        x = log_psi(data, P, last_possible, P ^ last_possible)
         for i in range(served, order.size):
             left[begin + order[i]] = last_possible
-            log_potential[begin + order[i]] = x
+            log_potential[begin + order[i]] = its_potential

@@ -1,50 +1,34 @@
-"""Bottom-up passes for any model, in log space, over ``log_psi(data, P, L, R)``.
+"""The inside pass and the maximum for any model, in log space, over a `SplitTable`, from which log ψ is read.
 
     Z(P) = Σ ψ(L, R) Z(L) Z(R)        M(P) = max ψ(L, R) M(L) M(R)        leaves: 1
 
-Tables hold logarithms, by mask. `allowed` is a table of flags, or empty if every cluster may occur. Whole levels are
-filled by blocks of four clusters, which share what they load, or cluster by cluster if that lets the score be made of
-vectors: see `palmette.recursions.tiles`. The rest are templates.
+Tables hold logarithms, by mask. `allowed` is a table of flags, or empty if every cluster may occur. A few leaves are
+one serial call. Of more, whole levels are filled by blocks of the four clusters that differ in leaves 0 and 1, which
+share what they load: nine splits for eight loads.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from palmette._jit import inline, specialise, specialise_inline
+from palmette._jit import called, inline, kernel
 from palmette.clusters import lowest_leaf
+from palmette.models.c_functions import BLOCK, PARENT, TILE, score_block, score_subsets
 from palmette.numeric import accumulate, exponential, largest
-from palmette.recursions.semirings import MAXIMUM
-from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets, walking
-from palmette.recursions.tiles import scores_by_vectors, stack_tile
+from palmette.recursions.hierarchies.tiles import Known, read_or_score_tile, score_tile
+from palmette.recursions.subsets import ZERO, next_subset, tabulate_subsets, tiles_of
 
 __all__ = [
     "count_clusters",
-    "inside_blocks",
-    "inside_clusters",
     "log_psi_of_splits",
     "max_blocks",
-    "max_clusters",
+    "solve",
     "solve_all",
-    "solve_all_inline",
     "split_terms",
-    "sum_all_inline",
+    "sum_blocks",
 ]
-
-log_psi: Any = None  # the model's, put in by `specialise`
-walk: Any = None  # put in by `walking`, as are all of these
-score_splits: Any = None
-score_tile: Any = None
-scored: Any = None
-value: Any = None
-none: Any = None
-join: Any = None
-settled: Any = None
-better: Any = None  # put in by `solve_all` and its kin, as is the next
-keep: Any = None
 
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
@@ -55,14 +39,8 @@ def _is_allowed(allowed, mask):
 
 
 @inline
-def _no_sum():
-    return -np.inf, 0.0
-
-
-@inline
-def _with_term(state, x):
+def _with_term(reference, total, x):
     # (r, t) with t e^r = what it was + e^x. NaN stays.
-    reference, total = state
     if x == -np.inf:
         return reference, total
     if x > reference:
@@ -71,314 +49,239 @@ def _with_term(state, x):
 
 
 @inline
-def _logarithm_of(state):
+def _logarithm_of(reference, total):
     # log(t e^r)
-    reference, total = state
     return -np.inf if total == 0.0 else reference + math.log(total)
 
 
 @inline
-def _no_maximum():
-    return -np.inf
+def _larger(x, y):
+    return y if y > x else x
+
+
+# Blocks.
 
 
 @inline
-def _itself(state):
-    return state
-
-
-# What is done along the way: a sum (r, t) that stands for t e^r, or a maximum.
-_SUM = {"none": _no_sum, "join": _with_term, "settled": _logarithm_of}
-_MAXIMUM = {"none": _no_maximum, "join": MAXIMUM.add, "settled": _itself}
+def _add_parts(V, P, first, others, count, tile):
+    # V of both parts to the scores of a block.
+    for j in range(count):
+        A = first | others[j]
+        B = P ^ A
+        a, a1, a2, a3 = V[A], V[A | _ONE], V[A | _TWO], V[A | _THREE]
+        b, b1, b2, b3 = V[B], V[B | _ONE], V[B | _TWO], V[B | _THREE]
+        tile[j] += a + b
+        tile[count + j] += a1 + b
+        tile[2 * count + j] += a + b1
+        tile[3 * count + j] += a2 + b
+        tile[4 * count + j] += a + b2
+        tile[5 * count + j] += a3 + b
+        tile[6 * count + j] += a + b3
+        tile[7 * count + j] += a1 + b2
+        tile[8 * count + j] += a2 + b1
 
 
 @inline
-def _made_even(table, end):
-    # Only the last tile of a walk lacks a split, P itself. It gets another one in its place, to be passed over: a whole
-    # power of two is a whole number of vectors. Every walk begins with a new table.
-    if end & 1:
-        table[end] = table[0]
-    return end + (end & 1)
-
-
-def _score_tile(data, P, first, table, end, tile):
-    # tile[j] = log ψ of the splits {L, R} of P, L = first | table[j]; how many these are, made even.
-    count = _made_even(table, end)
+def _best_parts(V, P, first, others, count, tile, best):
+    # The largest of these sums for each cluster of the block; in registers, in place of a second walk.
+    s0, s1, s2, s3 = best[0], best[1], best[2], best[3]
     for j in range(count):
-        L = first | table[j]
-        tile[j] = log_psi(data, P, L, P ^ L)
-    return count
-
-
-def _score_splits(context, first, table, end, tile):
-    # tile[j] = log ψ(L, R) + V(L) + V(R); how many these are.
-    data, V, P = context
-    count = score_tile(data, P, first, table, end, tile)
-    for j in range(count):
-        L = first | table[j]
-        tile[j] += V[L] + V[P ^ L]
-    if end < count:
-        tile[end] = -np.inf
-    return count
-
-
-def _add_splits(context, first, table, begin, end, tile, state):
-    count = score_splits(context, first, table, end, tile)
-    return accumulate(tile, count, largest(tile, count), state[0], state[1])
-
-
-def _best_split(context, first, table, begin, end, tile, state):
-    return join(state, largest(tile, score_splits(context, first, table, end, tile)))
-
-
-def _fill_clusters(data, allowed, masks, V):
-    table = np.empty(TILE, np.uint64)
-    tile = stack_tile()
-    for i in range(masks.size):
-        P = np.uint64(masks[i])
-        lowest = lowest_leaf(P)
-        V[P] = -np.inf
-        if _is_allowed(allowed, P):
-            V[P] = settled(walk((data, V, P), lowest, P ^ lowest, 0, 1, table, tile, none()))
-
-
-def _by_clusters(log_psi: Any, visit: Any, how: dict[str, Any]) -> Any:
-    score_tile = specialise_inline(_score_tile, log_psi=log_psi)
-    return walking(_fill_clusters, visit, score_splits=specialise_inline(_score_splits, score_tile=score_tile), **how)
-
-
-def inside_clusters(log_psi: Any) -> Any:
-    """The kernel (data, allowed, masks, Z): Z[P] for the listed clusters; those of their parts must be known."""
-    return _by_clusters(log_psi, _add_splits, _SUM)
-
-
-def max_clusters(log_psi: Any) -> Any:
-    """The kernel (data, allowed, masks, M): M[P] for the listed clusters; those of their parts must be known."""
-    return _by_clusters(log_psi, _best_split, _MAXIMUM)
-
-
-def _add_block(context, first, table, begin, end, tiles, state):
-    data, V, P = context
-    tile0, tile1, tile2, tile3 = tiles
-    s0, s1, s2, s3 = state
-    P1, P2, P3 = P | _ONE, P | _TWO, P | _THREE
-    count = _made_even(table, end)
-    for j in range(count):
-        A = first | table[j]
+        A = first | others[j]
         B = P ^ A
-        A1, A2, A3 = A | _ONE, A | _TWO, A | _THREE
-        B1, B2, B3 = B | _ONE, B | _TWO, B | _THREE
-        tile0[j] = value(data, V, P, A, B)
-        tile1[j], tile1[count + j] = value(data, V, P1, A1, B), value(data, V, P1, A, B1)
-        tile2[j], tile2[count + j] = value(data, V, P2, A2, B), value(data, V, P2, A, B2)
-        tile3[j], tile3[count + j] = value(data, V, P3, A3, B), value(data, V, P3, A, B3)
-        tile3[2 * count + j], tile3[3 * count + j] = value(data, V, P3, A1, B2), value(data, V, P3, A2, B1)
-    if end < count:
-        tile0[end] = tile1[end] = tile1[count + end] = tile2[end] = tile2[count + end] = -np.inf
-        tile3[end] = tile3[count + end] = tile3[2 * count + end] = tile3[3 * count + end] = -np.inf
-    s0 = accumulate(tile0, count, largest(tile0, count), s0[0], s0[1])
-    s1 = accumulate(tile1, 2 * count, largest(tile1, 2 * count), s1[0], s1[1])
-    s2 = accumulate(tile2, 2 * count, largest(tile2, 2 * count), s2[0], s2[1])
-    s3 = accumulate(tile3, 4 * count, largest(tile3, 4 * count), s3[0], s3[1])
-    return s0, s1, s2, s3
+        a, a1, a2, a3 = V[A], V[A | _ONE], V[A | _TWO], V[A | _THREE]
+        b, b1, b2, b3 = V[B], V[B | _ONE], V[B | _TWO], V[B | _THREE]
+        s0 = _larger(s0, tile[j] + (a + b))
+        s1 = _larger(s1, _larger(tile[count + j] + (a1 + b), tile[2 * count + j] + (a + b1)))
+        s2 = _larger(s2, _larger(tile[3 * count + j] + (a2 + b), tile[4 * count + j] + (a + b2)))
+        x = _larger(tile[5 * count + j] + (a3 + b), tile[6 * count + j] + (a + b3))
+        y = _larger(tile[7 * count + j] + (a1 + b2), tile[8 * count + j] + (a2 + b1))
+        s3 = _larger(s3, _larger(x, y))
+    best[0], best[1], best[2], best[3] = s0, s1, s2, s3
 
 
-def _best_of_block(context, first, table, begin, end, tiles, state):
-    # Maxima stay in registers, without tiles.
-    data, V, P = context
-    s0, s1, s2, s3 = state
-    P1, P2, P3 = P | _ONE, P | _TWO, P | _THREE
-    for j in range(end):
-        A = first | table[j]
-        B = P ^ A
-        A1, A2, A3 = A | _ONE, A | _TWO, A | _THREE
-        B1, B2, B3 = B | _ONE, B | _TWO, B | _THREE
-        s0 = join(s0, value(data, V, P, A, B))
-        s1 = join(s1, join(value(data, V, P1, A1, B), value(data, V, P1, A, B1)))
-        s2 = join(s2, join(value(data, V, P2, A2, B), value(data, V, P2, A, B2)))
-        x = join(value(data, V, P3, A3, B), value(data, V, P3, A, B3))
-        y = join(value(data, V, P3, A1, B2), value(data, V, P3, A2, B1))
-        s3 = join(s3, join(x, y))
-    return s0, s1, s2, s3
+@inline
+def _lows():
+    lows = np.empty(3, np.uint64)
+    lows[0], lows[1], lows[2] = _ONE, _TWO, _THREE
+    return lows
 
 
-def _fill_blocks(data, allowed, blocks, V):
-    table = np.empty(TILE // 4, np.uint64)
-    tiles = stack_tile(), stack_tile(), stack_tile(), stack_tile()
+@inline
+def _score_rest(data, V, P, lows, first, count, tile):
+    # Splits of a cluster of a block that have all but leaves 0 and 1 on one side; they need lower ones of this block.
+    score_subsets(data, P, PARENT, ZERO, lows[first : first + count], count, tile)
+    for j in range(count):
+        low = lows[first + j]
+        tile[j] += V[low] + V[P ^ low]
+
+
+@kernel
+def sum_blocks(block, data, allowed, blocks, Z):
+    """Z[4H], Z[4H+1], Z[4H+2], Z[4H+3] for the listed H > 0; those of all H' ⊊ H must be known, and Z[0:4]."""
+    others, tile = np.empty(BLOCK, np.uint64), np.empty(9 * BLOCK)
+    lows = _lows()
+    r, t = np.empty(4), np.empty(4)
     for i in range(blocks.size):
         P = np.uint64(blocks[i]) << _TWO
-        P1, P2, P3 = P | _ONE, P | _TWO, P | _THREE
         lowest = lowest_leaf(P)
-        start = none(), none(), none(), none()
-        s0, s1, s2, s3 = walk((data, V, P), lowest, P ^ lowest, 0, 1, table, tiles, start)
-        # What is left has all of H on one side; it needs the lower clusters of this very block.
+        for q in range(4):
+            r[q], t[q] = -np.inf, 0.0
+        count, rest = tabulate_subsets(P ^ lowest, others)
+        high = ZERO
+        for _ in range(tiles_of(rest)):
+            first = lowest | high
+            m = count - 1 if high == rest else count  # P itself is no part
+            score_block(block, data, P, first, others, m, tile)
+            _add_parts(Z, P, first, others, m, tile)
+            r[0], t[0] = accumulate(tile, m, largest(tile, m), r[0], t[0])
+            one, two, both = tile[m:], tile[3 * m :], tile[5 * m :]
+            r[1], t[1] = accumulate(one, 2 * m, largest(one, 2 * m), r[1], t[1])
+            r[2], t[2] = accumulate(two, 2 * m, largest(two, 2 * m), r[2], t[2])
+            r[3], t[3] = accumulate(both, 4 * m, largest(both, 4 * m), r[3], t[3])
+            high = next_subset(high, rest)
         if lowest != P:
-            V[P] = settled(s0) if _is_allowed(allowed, P) else -np.inf
-        s1 = join(s1, value(data, V, P1, _ONE, P))
-        V[P1] = settled(s1) if _is_allowed(allowed, P1) else -np.inf
-        s2 = join(s2, value(data, V, P2, _TWO, P))
-        V[P2] = settled(s2) if _is_allowed(allowed, P2) else -np.inf
-        s3 = join(s3, value(data, V, P3, _ONE, P2))
-        s3 = join(s3, value(data, V, P3, _TWO, P1))
-        s3 = join(s3, value(data, V, P3, _THREE, P))
-        V[P3] = settled(s3) if _is_allowed(allowed, P3) else -np.inf
+            Z[P] = _logarithm_of(r[0], t[0]) if _is_allowed(allowed, P) else -np.inf
+        for q in range(1, 4):
+            own = P | np.uint64(q)
+            first, m = (q - 1, 1) if q < 3 else (0, 3)
+            _score_rest(data, Z, own, lows, first, m, tile)
+            for j in range(m):
+                r[q], t[q] = _with_term(r[q], t[q], tile[j])
+            Z[own] = _logarithm_of(r[q], t[q]) if _is_allowed(allowed, own) else -np.inf
 
 
-def _value(data, V, P, L, R):
-    return log_psi(data, P, L, R) + (V[L] + V[R])
+@kernel
+def max_blocks(block, data, allowed, blocks, M):
+    """The same for M."""
+    others, tile = np.empty(BLOCK, np.uint64), np.empty(9 * BLOCK)
+    lows = _lows()
+    best = np.empty(4)
+    for i in range(blocks.size):
+        P = np.uint64(blocks[i]) << _TWO
+        lowest = lowest_leaf(P)
+        for q in range(4):
+            best[q] = -np.inf
+        count, rest = tabulate_subsets(P ^ lowest, others)
+        high = ZERO
+        for _ in range(tiles_of(rest)):
+            first = lowest | high
+            m = count - 1 if high == rest else count
+            score_block(block, data, P, first, others, m, tile)
+            _best_parts(M, P, first, others, m, tile, best)
+            high = next_subset(high, rest)
+        if lowest != P:
+            M[P] = best[0] if _is_allowed(allowed, P) else -np.inf
+        for q in range(1, 4):
+            own = P | np.uint64(q)
+            first, m = (q - 1, 1) if q < 3 else (0, 3)
+            _score_rest(data, M, own, lows, first, m, tile)
+            best[q] = _larger(best[q], largest(tile, m))
+            M[own] = best[q] if _is_allowed(allowed, own) else -np.inf
 
 
-def inside_blocks(log_psi: Any) -> Any:
-    """The kernel (data, allowed, blocks, Z): Z[4H], Z[4H+1], Z[4H+2], Z[4H+3] for the listed H > 0.
+# One serial call.
 
-    Those of all H' ⊊ H must be known, and Z[0:4]. Four clusters that differ in leaves 0 and 1 share one walk over the
-    splits {A, B} of H: nine values for eight loads.
+
+@called
+def solve(data, known, allowed, n, Z, M, others, tile):
+    """Z and M of every cluster of n leaves, each split being scored once; M is left alone if it is empty.
+
+    Unless splits are `known` already, see `score_together`.
     """
-    return walking(_fill_blocks, _add_block, value=specialise_inline(_value, log_psi=log_psi), **_SUM)
-
-
-def max_blocks(log_psi: Any) -> Any:
-    """The kernel (data, allowed, blocks, M): the same for M."""
-    return walking(_fill_blocks, _best_of_block, value=specialise_inline(_value, log_psi=log_psi), **_MAXIMUM)
-
-
-def _solve_all(data, allowed, n, Z, M):
-    # The walk is written out, since two recursions go along it.
-    table = np.empty(TILE, np.uint64)
-    tile = stack_tile()
+    has_maximum = M.size > 0
     Z[0] = -np.inf
-    keep(M, ZERO, -np.inf)
+    if has_maximum:
+        M[0] = -np.inf
     for mask in range(1, 1 << n):
         P = np.uint64(mask)
         lowest = lowest_leaf(P)
+        reference, total, best = -np.inf, 0.0, -np.inf
         if lowest == P:
-            Z[P] = 0.0
-            keep(M, P, 0.0)
-            continue
-        sums = _no_sum()
-        best = -np.inf
-        if _is_allowed(allowed, P):
-            count, others = tabulate_subsets(P ^ lowest, table)
+            total, reference, best = 1.0, 0.0, 0.0
+        elif _is_allowed(allowed, P):
+            count, rest = tabulate_subsets(P ^ lowest, others)
             high = ZERO
-            while True:
+            for _ in range(tiles_of(rest)):
                 first = lowest | high
-                end = count - 1 if high == others else count
-                score_tile(data, P, first, table, end, tile)
-                top = -np.inf
-                for j in range(end):
-                    L = first | table[j]
-                    R = P ^ L
-                    log_potential = scored(data, P, L, R, tile, j)
-                    x = log_potential + (Z[L] + Z[R])
-                    tile[j] = x
-                    top = x if x > top else top
-                    best = better(best, log_potential, M, L, R)
-                if end < count:
-                    tile[end] = -np.inf  # P itself adds nothing
-                sums = accumulate(tile, count, top, sums[0], sums[1])
-                if high == others:
-                    break
-                high = next_subset(high, others)
-        keep(M, P, best)
-        Z[P] = _logarithm_of(sums)
+                m = count - 1 if high == rest else count
+                read_or_score_tile(data, known, P, first, others, m, tile)
+                if has_maximum:
+                    for j in range(m):
+                        L = first | others[j]
+                        best = _larger(best, tile[j] + (M[L] + M[P ^ L]))
+                for j in range(m):
+                    L = first | others[j]
+                    tile[j] += Z[L] + Z[P ^ L]
+                if m < count:
+                    tile[m] = -np.inf  # P itself adds nothing
+                reference, total = accumulate(tile, count, largest(tile, count), reference, total)
+                high = next_subset(high, rest)
+        Z[P] = _logarithm_of(reference, total)
+        if has_maximum:
+            M[P] = best
 
 
-@inline
-def _better_split(best, log_potential, M, L, R):
-    y = log_potential + (M[L] + M[R])
-    return y if y > best else best
+@kernel
+def solve_all(data, allowed, n, Z, M):
+    """`solve`, of splits of which none is known."""
+    known = Known(np.empty(0, np.int64), np.empty(0))
+    solve(data, known, allowed, n, Z, M, np.empty(TILE, np.uint64), np.empty(TILE))
 
 
-@inline
-def _put(M, P, value):
-    M[P] = value
+# Splits that are listed.
 
 
-@inline
-def _no_better(best, log_potential, M, L, R):
-    return best
-
-
-@inline
-def _put_nothing(M, P, value):
-    pass
-
-
-@inline
-def _score_nothing(data, P, first, table, end, tile):
-    return 0
-
-
-def _scored_now(data, P, L, R, tile, j):
-    return log_psi(data, P, L, R)
-
-
-@inline
-def _scored_before(data, P, L, R, tile, j):
-    return tile[j]
-
-
-_BOTH = {"better": _better_split, "keep": _put}
-_SUM_ALONE = {"better": _no_better, "keep": _put_nothing}
-
-
-def _scoring(log_psi: Any) -> dict[str, Any]:
-    if scores_by_vectors(log_psi):
-        return {"score_tile": specialise_inline(_score_tile, log_psi=log_psi), "scored": _scored_before}
-    return {"score_tile": _score_nothing, "scored": specialise_inline(_scored_now, log_psi=log_psi)}
-
-
-def solve_all(log_psi: Any) -> Any:
-    """The kernel (data, allowed, n, Z, M): both for every cluster of n leaves, scoring each split once."""
-    return specialise(_solve_all, **_scoring(log_psi), **_BOTH)
-
-
-def solve_all_inline(log_psi: Any) -> Any:
-    """The same as a part of other kernels."""
-    return specialise_inline(_solve_all, **_scoring(log_psi), **_BOTH)
-
-
-def sum_all_inline(log_psi: Any) -> Any:
-    """The same for Z alone; M is left as it is, and may be empty."""
-    return specialise_inline(_solve_all, **_scoring(log_psi), **_SUM_ALONE)
-
-
+@kernel
 def split_terms(data, V, mask, left, out):
     """left[j] = L and out[j] = log ψ(L, R) + V[L] + V[R] for every split of one cluster, by increasing L."""
     P = np.uint64(mask)
     lowest = lowest_leaf(P)
-    others = P ^ lowest
-    sub = ZERO
-    for j in range(out.size):
-        L = lowest | sub
-        R = P ^ L
-        left[j] = L
-        out[j] = log_psi(data, P, L, R) + (V[L] + V[R])
-        sub = next_subset(sub, others)
+    others, tile = np.empty(TILE, np.uint64), np.empty(TILE)
+    count, rest = tabulate_subsets(P ^ lowest, others)
+    high, at = ZERO, 0
+    for _ in range(tiles_of(rest)):
+        first = lowest | high
+        m = count - 1 if high == rest else count
+        score_tile(data, P, first, others, m, tile)
+        for j in range(m):
+            L = first | others[j]
+            left[at] = L
+            out[at] = tile[j] + (V[L] + V[P ^ L])
+            at += 1
+        high = next_subset(high, rest)
 
 
-def log_psi_of_splits(data, parents, lefts, rights, out):
+@kernel
+def log_psi_of_splits(data, parents, lefts, out):
     """out[i] = log ψ of the i-th listed split."""
+    other, one = np.empty(1, np.uint64), np.empty(1)
     for i in range(out.size):
-        out[i] = log_psi(data, parents[i], lefts[i], rights[i])
+        other[0] = lefts[i]
+        score_subsets(data, np.uint64(parents[i]), PARENT, ZERO, other, 1, one)
+        out[i] = one[0]
 
 
+@kernel
 def count_clusters(data, allowed, masks, modulus, counts):
     """counts[P] = number of hierarchies over P of non-zero potential, modulo `modulus` < 2^32 (or 2^64 if it is 0)."""
+    others, tile = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         P = np.uint64(masks[i])
         total = ZERO
         if _is_allowed(allowed, P):
             lowest = lowest_leaf(P)
-            others = P ^ lowest
-            sub = ZERO
-            while sub != others:
-                L = lowest | sub
-                R = P ^ L
-                product = counts[L] * counts[R]
-                if modulus != ZERO:
-                    product %= modulus
-                if product != ZERO and log_psi(data, P, L, R) > -np.inf:
-                    total += product  # fewer than 2^30 splits of less than 2^32 each: no overflow
-                sub = next_subset(sub, others)
+            count, rest = tabulate_subsets(P ^ lowest, others)
+            high = ZERO
+            for _ in range(tiles_of(rest)):
+                first = lowest | high
+                m = count - 1 if high == rest else count
+                score_tile(data, P, first, others, m, tile)
+                for j in range(m):
+                    L = first | others[j]
+                    product = counts[L] * counts[P ^ L]
+                    if modulus != ZERO:
+                        product %= modulus
+                    if tile[j] > -np.inf:
+                        total += product  # fewer than 2^30 splits of less than 2^32 each: no overflow
+                high = next_subset(high, rest)
         counts[P] = total % modulus if modulus != ZERO else total
