@@ -144,12 +144,12 @@ def checked_statistics(likelihood: object, points: Floats) -> tuple[Floats, Floa
 def _log_marginals(likelihood: Likelihood, points: Floats, sizes: list[int]) -> list[float]:
     # log m of the first rows, for each of these numbers of rows.
     theta, additive = checked_statistics(likelihood, points)
-    sums, values = np.array([additive[:size].sum(axis=0) for size in sizes]), np.empty(len(sizes))
-    fill_marginals(marginals_of(likelihood.log_marginal), theta, np.array(sizes), sums, len(sizes), values)
-    values[np.equal(sizes, 0)] = 0.0
+    counts = np.array([size for size in sizes if size], dtype=np.int64)
+    sums, values = np.array([additive[:size].sum(axis=0) for size in counts]), np.empty(len(counts))
+    fill_marginals(marginals_of(likelihood.log_marginal), theta, counts, sums, len(counts), values)
     if not np.less(values, np.inf).all():
         raise ValueError(f"{type(likelihood).__name__}.log_marginal returned NaN or inf; it must be finite or -inf")
-    return values.tolist()
+    return [0.0] * (len(sizes) - len(counts)) + values.tolist()  # of no rows, which come first
 
 
 def check_parameter(value: Any, name: str, *, positive: bool = True) -> float | tuple[float, ...]:
