@@ -18,6 +18,7 @@ whatever the model. What keeps an address good is kept by this module, for as lo
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 from numba import types
@@ -125,17 +126,26 @@ def score_block(split_table, P, first, others, count, out):
 
 
 # What they call. Scores go to room of their own first, which the compiler knows to be apart from all tables: so it can
-# make them of vectors.
+# make them of vectors. What a function of a person raises reaches nobody: numbers that were not come to are NaN, which is
+# refused wherever log ψ is NaN.
+
+
+@inline
+def _not_known(out, count):
+    for j in range(count):
+        out[j] = math.nan
 
 
 def _features(theta, m, n, count, sizes, sums, d, pairs, p, out, k):
     parameters = vector(theta, 0, m)
+    _not_known(out, count * k)
     for i in range(count):
         features(parameters, n, sizes[i], vector(sums, i * d, d), vector(pairs, i * p, p), vector(out, i * k, k))
 
 
 def _splits(theta, m, table, row, column, count, parents, lefts, rights, out):
     parameters = vector(theta, 0, m)
+    _not_known(out, count)
     for j in range(count):
         parent, left = load(table, parents[j] * row, column), load(table, lefts[j] * row, column)
         out[j] = score(parameters, parent, left, load(table, rights[j] * row, column))
@@ -143,12 +153,14 @@ def _splits(theta, m, table, row, column, count, parents, lefts, rights, out):
 
 def _clusters(theta, m, table, row, column, count, out):
     parameters = vector(theta, 0, m)
+    _not_known(out, count)
     for j in range(count):
         out[j] = score(parameters, load(table, j * row, column))
 
 
 def _subsets(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile, given = vector(theta, 0, m), _tile(), load(table, base, stride)
+    _not_known(out, count)
     if role == PARENT:
         for j in range(count):
             one = first | others[j]
@@ -163,6 +175,7 @@ def _subsets(theta, m, table, stride, base, role, first, others, count, out):
 
 def _block(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile = vector(theta, 0, m), _nine_tiles()
+    _not_known(out, 9 * count)
     p = load(table, base, stride)
     p1, p2, p3 = load(table, base | 1, stride), load(table, base | 2, stride), load(table, base | 3, stride)
     for j in range(count):
