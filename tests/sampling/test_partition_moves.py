@@ -318,6 +318,32 @@ def test_the_state_is_that_of_its_membership(make: Any) -> None:
     assert groups.counts[IS_WRONG] == 0
 
 
+class Raising(ClusterModel):
+    """From three leaves on, the features raise something, or the score does."""
+
+    n_features = 1
+
+    @staticmethod
+    def features(theta, n, size, sums, pairs, out):
+        if theta[0] == 0.0 and size > 2:
+            raise ValueError("too many")
+        out[0] = size
+
+    @staticmethod
+    def score(theta, cluster):
+        if cluster[0] > 2.0:
+            raise ValueError("too many")
+        return cluster[0] * cluster[0]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("theta", [0.0, 1.0])
+def test_what_a_model_raises_is_not_taken_for_a_number(theta: float) -> None:
+    moves = PartitionMoves(Raising(8, theta=[theta]), reference(8))
+    with pytest.raises(ValueError, match="returned NaN or inf|too many"):
+        moves.run(moves.start(Partition(range(8)), 1, 0), 200)
+
+
 def test_one_kernel_moves_all_models() -> None:
     for make in MODELS:
         chain(make(6)).advance(1)
