@@ -18,9 +18,9 @@ whatever the model. What keeps an address good is kept by this module, for as lo
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
@@ -133,7 +133,7 @@ def score_block(split_table, P, first, others, count, out):
 @inline
 def _not_known(out, count):
     for j in range(count):
-        out[j] = math.nan
+        out[j] = np.nan
 
 
 def _features(theta, m, n, count, sizes, sums, d, pairs, p, out, k):
