@@ -126,8 +126,8 @@ def score_block(split_table, P, first, others, count, out):
 
 
 # What they call. Scores go to room of their own first, which the compiler knows to be apart from all tables: so it can
-# make them of vectors. What a function of a person raises reaches nobody: numbers that were not come to are NaN, which is
-# refused wherever log ψ is NaN.
+# make them of vectors. Nobody hears of what a person's function raises: numbers that were not come to are NaN,
+# and refused as such.
 
 
 @inline
