@@ -340,7 +340,7 @@ class Raising(ClusterModel):
 @pytest.mark.parametrize("theta", [0.0, 1.0])
 def test_what_a_model_raises_is_not_taken_for_a_number(theta: float) -> None:
     moves = PartitionMoves(Raising(8, theta=[theta]), reference(8))
-    with pytest.raises(ValueError, match="returned NaN or inf|too many"):
+    with pytest.raises(ValueError, match=r"returned NaN or inf|too many"):
         moves.run(moves.start(Partition(range(8)), 1, 0), 200)
 
 
