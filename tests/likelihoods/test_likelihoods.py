@@ -16,8 +16,10 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import multigammaln
 
+from palmette.compilers.plain import IS_PLAIN
 from palmette.likelihoods import BetaBernoulli, DirichletCategorical, Likelihood, NormalGamma, NormalInverseWishart
-from palmette.likelihoods.base import log_rising
+from palmette.likelihoods.base import checked_statistics, log_rising
+from palmette.likelihoods.marginals import fill_marginals, marginals_of
 from palmette.likelihoods.normal_gamma import log_half_rising
 
 BUILT_IN = [NormalGamma, NormalInverseWishart, BetaBernoulli, DirichletCategorical]
@@ -424,3 +426,20 @@ def test_what_a_likelihood_cannot_choose_is_refused():
         BetaBernoulli().with_parameters(a=1.0)
     with pytest.raises(ValueError, match=r"within is 1\.0; it is a share"):
         NormalGamma.expecting(1.0)
+
+
+# Many clusters at once.
+
+
+def test_many_clusters_at_once_are_what_they_are_one_by_one() -> None:
+    """By one compiled kernel, whatever the likelihood."""
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 2, size=(9, 3)).astype(float)
+    sizes = np.array([1, 9, 4, 2])
+    for likelihood in (NormalGamma(), NormalInverseWishart(), BetaBernoulli(), DirichletCategorical(n_categories=2)):
+        theta, additive = checked_statistics(likelihood, x)
+        sums, out = np.array([additive[:size].sum(axis=0) for size in sizes]), np.full(4, 77.0)
+        fill_marginals(marginals_of(likelihood.log_marginal), theta, sizes, sums, 3, out)
+        expected = [likelihood.log_marginal_likelihood(x[:size]) for size in sizes[:3]]
+        np.testing.assert_allclose(out, [*expected, 77.0], rtol=1e-9)
+    assert IS_PLAIN or len(fill_marginals.signatures) == 1

@@ -225,3 +225,17 @@ def test_a_log_marginal_that_is_not_a_number_is_refused() -> None:
         with pytest.raises(ValueError, match=r"Broken\.log_marginal returned NaN or inf; it must be finite or -inf"):
             Broken([value], np.zeros((3, 0))).log_marginal_likelihood(X)
     assert Broken([-1.0], np.zeros((3, 0))).log_marginal_likelihood(X) == -np.inf
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_a_log_marginal_raises_is_not_taken_for_a_number() -> None:
+    class Raising(Given):
+        @staticmethod
+        def log_marginal(theta: Any, size: int, sums: Any) -> float:
+            if size > 1:
+                raise ValueError("too many rows")
+            return theta[0]
+
+    raising = Raising([-1.0], np.zeros((len(X), 0)))
+    with pytest.raises(ValueError, match=r"Raising\.log_marginal returned NaN or inf|too many rows"):
+        raising.log_marginal_likelihood(X)

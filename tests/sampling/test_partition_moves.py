@@ -14,13 +14,14 @@ from partition_oracle import mask_of, partitions_of
 from scipy.stats import chi2
 
 from palmette import Hierarchy, Partition, PartitionPosterior
+from palmette.compilers.plain import IS_PLAIN
 from palmette.errors import ImpossibleData
 from palmette.likelihoods import NormalGamma
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess
 from palmette.sampling import anneal_partitions, sample_partitions
 from palmette.sampling.chance import new_stream
 from palmette.sampling.ladder import pilot
-from palmette.sampling.partitions.moves import PartitionMoves, advancer
+from palmette.sampling.partitions.moves import PartitionMoves, advance
 from palmette.sampling.partitions.state import (
     IS_WRONG,
     N_CLUSTERS,
@@ -92,7 +93,7 @@ class Chain(NamedTuple):
 
     def advance(self, n_moves: int, temper: float = 1.0, penalty: float = np.inf) -> Chain:
         run = (self.groups, self.units, self.work, self.stream, temper, penalty, n_moves)
-        advancer(self.model)(model_data(self.model), *run)
+        advance(model_data(self.model), *run)
         return self
 
     @property
@@ -252,6 +253,22 @@ def compiled_log_probability(work: Redraw, y: frozenset[int], units: list[int], 
 
 
 @pytest.mark.parametrize("make", MODELS)
+def test_every_cluster_that_a_move_could_make_is_scored(make: Any) -> None:
+    """More of them than are asked about in one call; leaf i begins in slot i, so whole units are leaves."""
+    model = make(50)
+    for seed in range(8):
+        here = chain(model, seed=seed).advance(1)
+        k, work = here.groups.counts[REDRAWN], here.work
+        taken = [int(here.units.order[here.units.first[v]]) for v in work.units[:k]]
+        rests = [[int(leaf)] for leaf in work.rests[: 50 - k]] if k else []
+        for r, rest in enumerate([*rests, []]):
+            for A in range(0 if rest else 1, 1 << k):
+                members = rest + [leaf for u, leaf in enumerate(taken) if A >> u & 1]
+                expected = model.log_potentials(np.array([0, len(members)]), np.array(members))[0]
+                np.testing.assert_allclose(work.joined[r, A], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", MODELS)
 def test_compiled_moves_have_the_transition_matrix(make: Any) -> None:
     small, here = Small(make(4)), chain(make(4), seed=5)
     index = {x: i for i, x in enumerate(small.partitions)}
@@ -299,6 +316,38 @@ def test_the_state_is_that_of_its_membership(make: Any) -> None:
         )
     assert np.isclose(totals(groups)[0], model.log_potential(Partition(here.membership)), rtol=1e-9)
     assert groups.counts[IS_WRONG] == 0
+
+
+class Raising(ClusterModel):
+    """From three leaves on, the features raise something, or the score does."""
+
+    n_features = 1
+
+    @staticmethod
+    def features(theta, n, size, sums, pairs, out):
+        if theta[0] == 0.0 and size > 2:
+            raise ValueError("too many")
+        out[0] = size
+
+    @staticmethod
+    def score(theta, cluster):
+        if cluster[0] > 2.0:
+            raise ValueError("too many")
+        return cluster[0] * cluster[0]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("theta", [0.0, 1.0])
+def test_what_a_model_raises_is_not_taken_for_a_number(theta: float) -> None:
+    moves = PartitionMoves(Raising(8, theta=[theta]), reference(8))
+    with pytest.raises(ValueError, match=r"returned NaN or inf|too many"):
+        moves.run(moves.start(Partition(range(8)), 1, 0), 200)
+
+
+def test_one_kernel_moves_all_models() -> None:
+    for make in MODELS:
+        chain(make(6)).advance(1)
+    assert IS_PLAIN or len(advance.signatures) == 1
 
 
 def test_calls_may_be_cut_anywhere() -> None:

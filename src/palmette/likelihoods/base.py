@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import specialise
 from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.checks import check_points
+from palmette.likelihoods.marginals import fill_marginals, marginals_of
 
 __all__ = [
     "Likelihood",
@@ -27,8 +27,6 @@ __all__ = [
 ]
 
 Parameter = float | Sequence[float] | npt.NDArray[np.float64]  # one number, or one per column
-
-log_marginal: Any = None  # a likelihood's, put in by `specialise`
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # squares and quotients of parameters stay within the range of float64
 
@@ -143,18 +141,15 @@ def checked_statistics(likelihood: object, points: Floats) -> tuple[Floats, Floa
     return read_only(theta), read_only(additive)
 
 
-def _one_cluster(theta, size, sums):
-    return log_marginal(theta, size, sums)
-
-
 def _log_marginals(likelihood: Likelihood, points: Floats, sizes: list[int]) -> list[float]:
     # log m of the first rows, for each of these numbers of rows.
     theta, additive = checked_statistics(likelihood, points)
-    evaluate = specialise(_one_cluster, log_marginal=likelihood.log_marginal)
-    values = [float(evaluate(theta, size, additive[:size].sum(axis=0))) if size else 0.0 for size in sizes]
-    if not all(value < np.inf for value in values):
+    counts = np.array([size for size in sizes if size], dtype=np.int64)
+    sums, values = np.array([additive[:size].sum(axis=0) for size in counts]), np.empty(len(counts))
+    fill_marginals(marginals_of(likelihood.log_marginal), theta, counts, sums, len(counts), values)
+    if not np.less(values, np.inf).all():
         raise ValueError(f"{type(likelihood).__name__}.log_marginal returned NaN or inf; it must be finite or -inf")
-    return values
+    return [0.0] * (len(sizes) - len(counts)) + values.tolist()  # of no rows, which come first
 
 
 def check_parameter(value: Any, name: str, *, positive: bool = True) -> float | tuple[float, ...]:

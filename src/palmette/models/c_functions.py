@@ -139,17 +139,26 @@ def score_block(block, split_table, P, first, others, count, out):
 
 
 # What they call. Scores go to room of their own first, which the compiler knows to be apart from all tables: so it can
-# make them of vectors.
+# make them of vectors. An exception does not leave a C function, but is printed: numbers that were not come to are NaN,
+# and refused as such.
+
+
+@inline
+def _not_known(out, count):
+    for j in range(count):
+        out[j] = np.nan
 
 
 def _features(theta, m, n, count, sizes, sums, d, pairs, p, out, k):
     parameters = vector(theta, 0, m)
+    _not_known(out, count * k)
     for i in range(count):
         features(parameters, n, sizes[i], vector(sums, i * d, d), vector(pairs, i * p, p), vector(out, i * k, k))
 
 
 def _splits(theta, m, table, row, column, count, parents, lefts, rights, out):
     parameters, tile = vector(theta, 0, m), _tile()
+    _not_known(out, count)
     for first in range(0, count, TILE):
         here = min(TILE, count - first)
         for j in range(here):
@@ -162,12 +171,14 @@ def _splits(theta, m, table, row, column, count, parents, lefts, rights, out):
 
 def _clusters(theta, m, table, row, column, count, out):
     parameters = vector(theta, 0, m)
+    _not_known(out, count)
     for j in range(count):
         out[j] = score(parameters, load(table, j * row, column))
 
 
 def _subsets(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile, given = vector(theta, 0, m), _tile(), load(table, base, stride)
+    _not_known(out, count)
     if role == PARENT:
         for j in range(count):
             one = first | others[j]
@@ -182,6 +193,7 @@ def _subsets(theta, m, table, stride, base, role, first, others, count, out):
 
 def _block(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile = vector(theta, 0, m), _nine_tiles()
+    _not_known(out, 9 * count)
     p = load(table, base, stride)
     p1, p2, p3 = load(table, base | _ONE, stride), load(table, base | _TWO, stride), load(table, base | _THREE, stride)
     for j in range(count):

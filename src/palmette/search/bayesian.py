@@ -15,20 +15,20 @@ import math
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
 from palmette._immutable import read_only
-from palmette._jit import inline, kernel, specialise
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_points
 from palmette.drawing.cards import card
 from palmette.hierarchy import Hierarchy
 from palmette.labels import check_labels, labels_of
 from palmette.likelihoods.base import Likelihood, checked_statistics, log_rising
+from palmette.likelihoods.marginals import fill_marginals, marginals_of
 from palmette.models.dirichlet_process import check_concentration
 from palmette.partition import Partition
 from palmette.progress import Progress
@@ -36,7 +36,7 @@ from palmette.search.partners import best_pair, partners_by
 
 __all__ = ["BayesianFound", "bayesian"]
 
-log_marginal: Any = None  # a likelihood's, put in by `specialise`
+_AT_ONCE = 64  # unions that a likelihood is asked about at a time, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,17 +137,25 @@ def _join(i, j, sizes, sums, log_gammas, log_joined, log_weights, log_totals):
     log_totals[i] = _log_add(log_gammas[sizes[i]], log_totals[i] + log_totals[j])
 
 
-def _weigh(theta, log_gammas, i, slots, sizes, sums, log_joined):
+@kernel
+def _weigh(marginals, theta, log_gammas, i, slots, sizes, sums, log_joined):
     # log W of the clusters in slots i and s together, for the listed s; of the one in slot i where s = i.
-    union = np.empty(sums.shape[1])
-    for s in slots:
-        low, high = min(i, s), max(i, s)
-        for c in range(union.size):
-            union[c] = sums[low, c] + sums[high, c] if low < high else sums[low, c]
-        size = sizes[low] + sizes[high] if low < high else sizes[low]
-        log_joined[low, high] = log_gammas[size] + log_marginal(theta, size, union)
-        if not log_joined[low, high] < np.inf:
-            return False
+    room = min(slots.size, _AT_ONCE)
+    size, union, log_m = np.empty(room, np.int64), np.empty((room, sums.shape[1])), np.empty(room)
+    for first in range(0, slots.size, _AT_ONCE):
+        count = min(slots.size - first, _AT_ONCE)
+        for x in range(count):
+            s = slots[first + x]
+            low, high = min(i, s), max(i, s)
+            for c in range(union.shape[1]):
+                union[x, c] = sums[low, c] + sums[high, c] if low < high else sums[low, c]
+            size[x] = sizes[low] + sizes[high] if low < high else sizes[low]
+        fill_marginals(marginals, theta, size, union, count, log_m)
+        for x in range(count):
+            s = slots[first + x]
+            log_joined[min(i, s), max(i, s)] = log_gammas[size[x]] + log_m[x]
+            if not log_m[x] < np.inf:
+                return False
     return True
 
 
@@ -161,7 +169,7 @@ class _State:
         self.log_joined, self.log_weights, self.log_totals = np.empty((n, n)), np.empty(n), np.full(n, log_alpha)
         self.n_evaluations = 0
         self._name = type(likelihood).__name__
-        self._kernel = specialise(_weigh, log_marginal=likelihood.log_marginal)
+        self._marginals = marginals_of(likelihood.log_marginal)
 
     def merge_all(self, progress: bool | None) -> tuple[Ints, Floats]:
         # (n − 1, 2) clusters that were joined, and the log odds of each merge.
@@ -186,7 +194,8 @@ class _State:
         return children, log_odds
 
     def _weigh_pairs(self, i: int, slots: Ints, bar: Progress) -> None:
-        if not self._kernel(self.theta, self.log_gammas, i, slots, self.sizes, self.sums, self.log_joined):
+        data = self._marginals, self.theta, self.log_gammas
+        if not _weigh(*data, i, slots, self.sizes, self.sums, self.log_joined):
             raise ValueError(f"{self._name}.log_marginal returned NaN or inf; it must be finite or -inf")
         count = int((slots != i).sum())
         self.n_evaluations += count

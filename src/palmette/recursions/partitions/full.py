@@ -8,19 +8,15 @@ of S, so each partition is counted once; any other rule for the leaf would do.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from palmette._jit import inline, kernel
 from palmette.numeric import accumulate, largest
-from palmette.recursions.subsets import TILE, ZERO, next_subset, walking
+from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
 
 __all__ = ["choice_values", "count_sets", "highest_leaf", "max_sets", "sum_sets"]
 
 _U1, _U2, _U4, _U8 = (np.uint64(i) for i in (1, 2, 4, 8))
-
-walk: Any = None  # put in by `walking`
 
 
 @inline
@@ -36,45 +32,49 @@ def highest_leaf(mask):
 
 
 @inline
-def _fill(context, first, table, end, tile):
+def _fill(log_psi, V, S, first, table, count, tile):
     # log ψ(C) + V(S ∖ C) for the clusters C = first ∪ table[j].
-    log_psi, V, S = context
-    for j in range(end):
+    for j in range(count):
         C = first | table[j]
         tile[j] = log_psi[C] + V[S ^ C]
 
 
-def _add_tile(context, first, table, begin, end, tile, state):
-    _fill(context, first, table, end, tile)
-    return accumulate(tile, end, largest(tile, end), state[0], state[1])
-
-
-def _sum_sets(log_psi, V, masks, out):
-    subsets, values = np.empty(TILE, np.uint64), np.empty(TILE)
+@kernel
+def sum_sets(log_psi, V, masks, out):
+    """out[S] = log Σ exp(log_psi[C] + V[S ∖ C]) for the listed sets; V may be `out` if the masks increase."""
+    table, tile = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         S = np.uint64(masks[i])
         highest = highest_leaf(S)
-        reference, total = walk((log_psi, V, S), highest, S ^ highest, 0, 0, subsets, values, (-np.inf, 0.0))
+        count, others = tabulate_subsets(S ^ highest, table)
+        reference, total = -np.inf, 0.0
+        high = ZERO
+        while True:
+            _fill(log_psi, V, S, highest | high, table, count, tile)
+            reference, total = accumulate(tile, count, largest(tile, count), reference, total)
+            if high == others:
+                break
+            high = next_subset(high, others)
         out[S] = reference + np.log(total) if total > 0.0 else reference
 
 
-def _best_tile(context, first, table, begin, end, tile, state):
-    _fill(context, first, table, end, tile)
-    return max(state, largest(tile, end))
-
-
-def _max_sets(log_psi, V, masks, out):
-    subsets, values = np.empty(TILE, np.uint64), np.empty(TILE)
+@kernel
+def max_sets(log_psi, V, masks, out):
+    """out[S] = max (log_psi[C] + V[S ∖ C]), for sets as above."""
+    table, tile = np.empty(TILE, np.uint64), np.empty(TILE)
     for i in range(masks.size):
         S = np.uint64(masks[i])
         highest = highest_leaf(S)
-        out[S] = walk((log_psi, V, S), highest, S ^ highest, 0, 0, subsets, values, -np.inf)
-
-
-# (log_psi, V, masks, out): out[S] = log Σ exp(log_psi[C] + V[S ∖ C]), or the maximum, for the listed sets; V may be
-# `out` if the masks increase.
-sum_sets = walking(_sum_sets, _add_tile)
-max_sets = walking(_max_sets, _best_tile)
+        count, others = tabulate_subsets(S ^ highest, table)
+        best = -np.inf
+        high = ZERO
+        while True:
+            _fill(log_psi, V, S, highest | high, table, count, tile)
+            best = max(best, largest(tile, count))
+            if high == others:
+                break
+            high = next_subset(high, others)
+        out[S] = best
 
 
 @kernel

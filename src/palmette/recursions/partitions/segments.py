@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import kernel, specialise, specialise_inline
+from palmette._jit import inline, kernel
 from palmette.numeric import exponential, logarithm
 from palmette.recursions.partitions.full import highest_leaf
-from palmette.recursions.semirings import Semiring
+from palmette.recursions.semirings import SUM, Semiring
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["SMALLEST_SUM", "combine_segments", "finish_segments", "largest_slope", "tabulate"]
@@ -32,13 +32,29 @@ SMALLEST_SUM = 1e-280
 
 _U1, _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(i) for i in range(1, 9))
 
-add: Any = None  # a semiring's, put in by `specialise`
-multiply: Any = None
-zero: Any = None
-combine: Any = None
+
+# What is added and multiplied; whether it is sums is a constant in the kernels that these become part of.
 
 
-def _combine(A, B, F, n_middles):
+@inline
+def _add(sums, x, y):
+    if sums:
+        return x + y
+    return y if y > x else x  # one instruction, where max() would also look for NaN
+
+
+@inline
+def _times(sums, x, y):
+    return x * y if sums else x + y
+
+
+@inline
+def _join(sums, total, x, y):
+    return _add(sums, total, _times(sums, x, y))
+
+
+@inline
+def _combine(sums, A, B, F, n_middles):
     for i in range(n_middles):
         h = np.uint64(i)
         o = h * _U8
@@ -53,22 +69,22 @@ def _combine(A, B, F, n_middles):
             b0, b1, b2, b3 = B[b], B[b + _U1], B[b + _U2], B[b + _U3]
             b4, b5, b6, b7 = B[b + _U4], B[b + _U5], B[b + _U6], B[b + _U7]
             # Sums of four and eight products are added to the running ones in one step, since each waits for the last.
-            x3 = add(multiply(a1, b2), multiply(a2, b1))
-            x5 = add(multiply(a1, b4), multiply(a4, b1))
-            x6 = add(multiply(a2, b4), multiply(a4, b2))
-            x7 = add(add(add(multiply(a0, b7), multiply(a1, b6)), multiply(a2, b5)), multiply(a3, b4))
-            y7 = add(add(add(multiply(a4, b3), multiply(a5, b2)), multiply(a6, b1)), multiply(a7, b0))
-            x3 = add(add(x3, multiply(a0, b3)), multiply(a3, b0))
-            x5 = add(add(x5, multiply(a0, b5)), multiply(a5, b0))
-            x6 = add(add(x6, multiply(a0, b6)), multiply(a6, b0))
-            f0 = add(f0, multiply(a0, b0))
-            f1 = add(add(f1, multiply(a0, b1)), multiply(a1, b0))
-            f2 = add(add(f2, multiply(a0, b2)), multiply(a2, b0))
-            f4 = add(add(f4, multiply(a0, b4)), multiply(a4, b0))
-            f3 = add(f3, x3)
-            f5 = add(f5, x5)
-            f6 = add(f6, x6)
-            f7 = add(f7, add(x7, y7))
+            x3 = _join(sums, _times(sums, a1, b2), a2, b1)
+            x5 = _join(sums, _times(sums, a1, b4), a4, b1)
+            x6 = _join(sums, _times(sums, a2, b4), a4, b2)
+            x7 = _join(sums, _join(sums, _join(sums, _times(sums, a0, b7), a1, b6), a2, b5), a3, b4)
+            y7 = _join(sums, _join(sums, _join(sums, _times(sums, a4, b3), a5, b2), a6, b1), a7, b0)
+            x3 = _join(sums, _join(sums, x3, a0, b3), a3, b0)
+            x5 = _join(sums, _join(sums, x5, a0, b5), a5, b0)
+            x6 = _join(sums, _join(sums, x6, a0, b6), a6, b0)
+            f0 = _join(sums, f0, a0, b0)
+            f1 = _join(sums, _join(sums, f1, a0, b1), a1, b0)
+            f2 = _join(sums, _join(sums, f2, a0, b2), a2, b0)
+            f4 = _join(sums, _join(sums, f4, a0, b4), a4, b0)
+            f3 = _add(sums, f3, x3)
+            f5 = _add(sums, f5, x5)
+            f6 = _add(sums, f6, x6)
+            f7 = _add(sums, f7, _add(sums, x7, y7))
             if s == h:
                 break
             s = next_subset(s, h)
@@ -76,24 +92,34 @@ def _combine(A, B, F, n_middles):
         F[o + _U4], F[o + _U5], F[o + _U6], F[o + _U7] = f4, f5, f6, f7
 
 
-def _combine_segments(clusters, rest, out, middle, first, last):
+@inline
+def _combine_segments(sums, clusters, rest, out, middle, first, last):
     segment = np.uint64(8 << middle)
     for T in range(np.uint64(first), np.uint64(last)):
         F = out[T * segment : (T + _U1) * segment]
         for i in range(F.size):
-            F[i] = zero()
+            F[i] = 0.0 if sums else -np.inf
         highest = highest_leaf(T)
         others = T ^ highest
         s = ZERO
         while True:
             A = highest | s
             B = T ^ A
-            combine(
-                clusters[A * segment : (A + _U1) * segment], rest[B * segment : (B + _U1) * segment], F, 1 << middle
-            )
+            taken, left = clusters[A * segment : (A + _U1) * segment], rest[B * segment : (B + _U1) * segment]
+            _combine(sums, taken, left, F, 1 << middle)
             if s == others:
                 break
             s = next_subset(s, others)
+
+
+@kernel
+def _sum_segments(clusters, rest, out, middle, first, last):
+    _combine_segments(True, clusters, rest, out, middle, first, last)
+
+
+@kernel
+def _max_segments(clusters, rest, out, middle, first, last):
+    _combine_segments(False, clusters, rest, out, middle, first, last)
 
 
 def combine_segments(semiring: Semiring) -> Any:
@@ -101,8 +127,7 @@ def combine_segments(semiring: Semiring) -> Any:
 
     For all sets S with a top first ≤ T < last, of which none is empty.
     """
-    functions = {"add": semiring.add, "multiply": semiring.multiply}
-    return specialise(_combine_segments, zero=semiring.zero, combine=specialise_inline(_combine, **functions))
+    return _sum_segments if semiring is SUM else _max_segments
 
 
 # The next three loop from 0 over slices: an index that might be negative would keep LLVM from vectorising.

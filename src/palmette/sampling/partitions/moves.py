@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import called, inline, specialise, specialise_called
+from palmette._jit import called, inline, kernel
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.cluster_model import ClusterModel
@@ -38,7 +38,7 @@ from palmette.sampling.partitions.state import (
     groups_of,
     membership,
     model_data,
-    renewer,
+    renew,
     take_slot,
     totals,
 )
@@ -51,14 +51,10 @@ from palmette.sampling.partitions.weights import (
     relabel,
     take_out,
     unite,
-    weigher,
+    weigh,
 )
 
-__all__ = ["PartitionMoves", "PartitionState", "advancer"]
-
-weigh: Any = None  # a model's, put in by `specialise`, as are all of these
-renew: Any = None
-redraw: Any = None
+__all__ = ["PartitionMoves", "PartitionState", "advance"]
 
 
 @inline
@@ -150,9 +146,10 @@ def _settle_rests(groups, work, k, n_rests):
             groups.log_psi[s] = work.joined[r, A]
 
 
+@called
 def _redraw(data, groups, units, work, k, stream, temper, penalty):
     # Draw anew where the first k units of `work.units` go, all of which are whole.
-    n_rests = take_out(data[2], groups, units, work, k)
+    n_rests = take_out(data.pairwise, groups, units, work, k)
     weigh(data, groups, work, k, n_rests, temper, penalty)
     _sum_up(work, k, n_rests)
     if work.log_f[n_rests, (1 << k) - 1] > -np.inf:
@@ -163,35 +160,27 @@ def _redraw(data, groups, units, work, k, stream, temper, penalty):
         for u in range(k):
             work.target[u] = work.home[u]
     for u in range(k):
-        if data[2].shape[0] or work.target[u] != work.home[u]:
+        if data.pairwise.shape[0] or work.target[u] != work.home[u]:
             relabel(groups.cluster, units, work.units[u], work.target[u])
     for u in range(k):
         work.held[work.home[u]] = 0
-        renew(data, groups, work.home[u], work.one)
+        renew(data, groups, work.home[u], work.asked.table)
 
 
-def _redrawer(model: ClusterModel) -> Any:
-    """The compiled (data, groups, units, work, k, stream, temper, penalty) that draws anew where k given units go."""
-    return specialise_called(_redraw, weigh=weigher(model), renew=renewer(model))
-
-
-def _advance(data, groups, units, work, stream, temper, penalty, n_moves):
-    for _ in range(n_moves):
-        k = keep_whole(groups.cluster, units, work, choose_units(units, stream, work.units))
-        groups.counts[REDRAWN] += k
-        if k:
-            redraw(data, groups, units, work, k, stream, temper, penalty)
-
-
-def advancer(model: ClusterModel) -> Any:
-    """The kernel (data, groups, units, work, stream, temper, penalty, n_moves) that does so many moves.
+@kernel
+def advance(data, groups, units, work, stream, temper, penalty, n_moves):
+    """Do so many moves.
 
     `data` is `model_data(model)`, `groups` the state, `units` from where units are chosen, `work` an `empty_redraw`,
     `stream` a `new_stream`, `temper` t ≥ 0. A forbidden cluster weighs exp(−penalty), whatever t is: nothing if the
     penalty is inf. How the moves of a chain are shared out to calls does not matter. If `groups.counts[IS_WRONG]` is
     not 0 afterwards, a score was NaN or +inf; it was taken as forbidden.
     """
-    return specialise(_advance, redraw=_redrawer(model))
+    for _ in range(n_moves):
+        k = keep_whole(groups.cluster, units, work, choose_units(units, stream, work.units))
+        groups.counts[REDRAWN] += k
+        if k:
+            _redraw(data, groups, units, work, k, stream, temper, penalty)
 
 
 class PartitionState(NamedTuple):
@@ -209,7 +198,7 @@ class PartitionMoves:
         self.model = model
         self._units = units_of(model, reference)
         self._leaves = self._units._replace(leaf_share=1.0)
-        self._move, self._data = advancer(model), model_data(model)
+        self._data = model_data(model)
 
     @property
     def n_moves(self) -> int:
@@ -241,7 +230,7 @@ class PartitionMoves:
         Σ log ψ then over the possible clusters, and the number of forbidden ones.
         """
         what = (state.groups, self._leaves if alone else self._units, state.work, state.stream)
-        self._move(self._data, *what, temper, penalty, n_moves)
+        advance(self._data, *what, temper, penalty, n_moves)
         return self.restate(self._checked(state))
 
     def restate(self, state: PartitionState) -> tuple[float, int]:

@@ -8,14 +8,14 @@ chain however it is cut into calls.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import called, kernel, specialise, specialise_called, specialise_inline
+from palmette._jit import called, inline, kernel
 from palmette.array_types import Floats, Ints
+from palmette.models.c_functions import cluster_scores_of, features_of, fill_features, score_clusters
 from palmette.models.cluster_model import ClusterModel
-from palmette.models.features import feature_loader
 from palmette.partition import Partition
 
 __all__ = [
@@ -23,12 +23,13 @@ __all__ = [
     "N_CLUSTERS",
     "REDRAWN",
     "Groups",
-    "compiled_log_psi",
+    "ModelData",
     "free_slot",
     "groups_of",
     "membership",
     "model_data",
-    "renewer",
+    "renew",
+    "score_rows",
     "take_slot",
     "totals",
 ]
@@ -37,11 +38,6 @@ __all__ = [
 N_CLUSTERS, _, REDRAWN, IS_WRONG = range(4)
 
 _SOON = 16  # leaves that may leave even a small cluster before its sums are added up
-
-features: Any = None  # a model's, put in by `specialise`
-score: Any = None
-load: Any = None
-log_psi: Any = None
 
 
 class Groups(NamedTuple):
@@ -58,9 +54,19 @@ class Groups(NamedTuple):
     counts: Ints  # see above
 
 
-def model_data(model: ClusterModel) -> tuple[Floats, Floats, Floats]:
-    """What compiled moves see of a model: θ, additive, pairwise."""
-    return model.theta, model.additive, model.pairwise
+class ModelData(NamedTuple):
+    """What compiled moves see of a model; the first two are addresses."""
+
+    features: int
+    scores: int
+    theta: Floats
+    additive: Floats
+    pairwise: Floats
+
+
+def model_data(model: ClusterModel) -> ModelData:
+    """The functions and the data of a model."""
+    return ModelData(features_of(model), cluster_scores_of(model), model.theta, model.additive, model.pairwise)
 
 
 def groups_of(model: ClusterModel, partition: Partition) -> Groups:
@@ -73,7 +79,7 @@ def groups_of(model: ClusterModel, partition: Partition) -> Groups:
     counts = np.array([k, 0, 0, 0])
     groups = Groups(cluster, size, *room, np.zeros(n, dtype=np.int64), np.arange(n), np.arange(n), counts)
     _tally(model.additive, model.pairwise, groups.cluster, groups.sums, groups.pairs)
-    specialise(_score_all, log_psi=compiled_log_psi(model))(model_data(model), groups, np.empty(model.n_features))
+    _score_first(model_data(model), groups, np.empty((k, model.n_features)))
     return groups
 
 
@@ -89,30 +95,29 @@ def _tally(additive, pairwise, cluster, sums, pairs):
                     pairs[s, c] += pairwise[c, i, j]
 
 
-def _log_psi(data, size, sums, pairs, one):
-    features(data[0], data[1].shape[0], size, sums, pairs, one)
-    return score(data[0], load(one.reshape(one.size, 1), 0))
+@inline
+def score_rows(data, sizes, sums, pairs, table, count, out):
+    """out[i] = log ψ of the first `count` clusters, known by their sums; `table` is room for so many features."""
+    fill_features(data.features, data.theta, data.additive.shape[0], sizes, sums, pairs, table, 0, count)
+    score_clusters(data.scores, data.theta, table, count, out, 0)
 
 
-def compiled_log_psi(model: ClusterModel) -> Any:
-    """The inlined (data, size, sums, pairs, one) → log ψ of one cluster; `one` is room for its features."""
-    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
-    return specialise_inline(_log_psi, **functions)
-
-
-def _score_all(data, groups, one):
-    for i in range(groups.counts[N_CLUSTERS]):
-        s = groups.slots[i]
-        groups.log_psi[s] = log_psi(data, groups.size[s], groups.sums[s], groups.pairs[s], one)
+@kernel
+def _score_first(data, groups, table):
+    # Where a chain begins, its clusters are in the first slots.
+    count = groups.counts[N_CLUSTERS]
+    score_rows(data, groups.size, groups.sums, groups.pairs, table, count, groups.log_psi)
+    for s in range(count):
         if not groups.log_psi[s] < np.inf:
             groups.counts[IS_WRONG] += 1
 
 
-def _renew(data, groups, s, one):
-    # The sums of a cluster from its leaves, if enough of them have left; in the order of `_tally`.
+@called
+def renew(data, groups, s, table):
+    """The sums of a cluster from its leaves, if enough of them have left; in the order of `_tally`."""
     if groups.gone[s] <= _SOON + groups.size[s]:
         return
-    additive, pairwise, cluster = data[1], data[2], groups.cluster
+    additive, pairwise, cluster = data.additive, data.pairwise, groups.cluster
     sums, pairs = groups.sums[s], groups.pairs[s]
     sums[:] = 0.0
     pairs[:] = 0.0
@@ -125,12 +130,8 @@ def _renew(data, groups, s, one):
                     if cluster[j] == s:
                         pairs[c] += pairwise[c, i, j]
     groups.gone[s] = 0
-    groups.log_psi[s] = log_psi(data, groups.size[s], sums, pairs, one)
-
-
-def renewer(model: ClusterModel) -> Any:
-    """The compiled (data, groups, slot, one) that adds up the sums of a cluster anew if it is time to."""
-    return specialise_called(_renew, log_psi=compiled_log_psi(model))
+    it = slice(s, s + 1)
+    score_rows(data, groups.size[it], groups.sums[it], groups.pairs[it], table, 1, groups.log_psi[it])
 
 
 @called

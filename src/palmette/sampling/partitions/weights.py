@@ -6,20 +6,32 @@ were minus those of the units. Only pairs need more: the rows of a unit are adde
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import called, inline, specialise_called
+from palmette._jit import called, inline
 from palmette.array_types import Floats, Ints
 from palmette.models.cluster_model import ClusterModel
 from palmette.sampling.chance import tempered
-from palmette.sampling.partitions.state import IS_WRONG, N_CLUSTERS, compiled_log_psi
+from palmette.sampling.partitions.state import IS_WRONG, N_CLUSTERS, score_rows
 from palmette.sampling.partitions.units import Units
 
-__all__ = ["Redraw", "empty_redraw", "keep_whole", "lowest", "relabel", "take_out", "unite", "weigher"]
+__all__ = ["Redraw", "empty_redraw", "keep_whole", "lowest", "relabel", "take_out", "unite", "weigh"]
 
-log_psi: Any = None  # a model's, put in by `specialise`
+_AT_ONCE = 32  # clusters that a model is asked about at a time, at most
+
+
+class Asked(NamedTuple):
+    """Clusters that a model is asked about."""
+
+    rest: Ints  # (m,): the row of `joined`
+    units: Ints  # (m,): and the column
+    size: Ints  # (m,)
+    sums: Floats  # (m, d)
+    pairs: Floats  # (m, p)
+    table: Floats  # (m, features)
+    log_psi: Floats  # (m,)
 
 
 class Redraw(NamedTuple):
@@ -42,9 +54,7 @@ class Redraw(NamedTuple):
     gains: Floats  # (n + 1, 2^k): log [ψ(r_j ∪ A) / ψ(r_j)]^t
     log_f: Floats  # (n + 1, 2^k)
     values: Floats  # (2^k,)
-    total: Floats  # (d,)
-    total_pairs: Floats  # (p,)
-    one: Floats  # (features,)
+    asked: Asked
 
 
 def empty_redraw(model: ClusterModel, units: Units) -> Redraw:
@@ -56,9 +66,9 @@ def empty_redraw(model: ClusterModel, units: Units) -> Redraw:
     unions = (ints(sets), np.zeros((sets, d)), np.zeros((sets, p)), np.zeros((k, d)), np.zeros((k, p)))
     across = (np.zeros((p, k, n + k)), np.zeros(n if p else 0))
     tables = (np.zeros((n + 1, sets)), np.zeros((n + 1, sets)), np.zeros((n + 1, sets)))
-    return Redraw(
-        *slots, *unions, *across, *tables, np.zeros(sets), np.zeros(d), np.zeros(p), np.zeros(model.n_features)
-    )
+    m, features = _AT_ONCE, np.zeros((_AT_ONCE, model.n_features))
+    asked = Asked(ints(m), ints(m), ints(m), np.zeros((m, d)), np.zeros((m, p)), features, np.zeros(m))
+    return Redraw(*slots, *unions, *across, *tables, np.zeros(sets), asked)
 
 
 @inline
@@ -186,27 +196,49 @@ def unite(groups, work, s, A, k, sums, pairs):
     return size
 
 
-def _weigh(data, groups, work, k, n_rests, temper, penalty):
-    # log ψ of every rest with every set of units, and of these alone, and its gains. What is known is not asked again.
+@called
+def _ask(data, groups, work, count):
+    # What a score must not be counts as forbidden.
+    asked = work.asked
+    score_rows(data, asked.size, asked.sums, asked.pairs, asked.table, count, asked.log_psi)
+    for i in range(count):
+        value = asked.log_psi[i]
+        if not value < np.inf:
+            groups.counts[IS_WRONG] += 1
+            value = -np.inf
+        work.joined[asked.rest[i], asked.units[i]] = value
+
+
+@called
+def _join_all(data, groups, work, k, n_rests):
+    # log ψ of every rest with every set of units, and of these alone. What is known is not asked again.
+    asked, count = work.asked, 0
     for r in range(n_rests + 1):
         s = work.rests[r] if r < n_rests else -1
         held = work.held[s] if s >= 0 else -1
-        joined, gains, reference = work.joined[r], work.gains[r], 0.0
         for A in range(0 if s >= 0 else 1, 1 << k):
             if held == A:
-                joined[A] = groups.log_psi[s]
-            else:
-                size = unite(groups, work, s, A, k, work.total, work.total_pairs)
-                joined[A] = log_psi(data, size, work.total, work.total_pairs, work.one)
-                if not joined[A] < np.inf:
-                    groups.counts[IS_WRONG] += 1
-                    joined[A] = -np.inf
+                work.joined[r, A] = groups.log_psi[s]
+                continue
+            asked.rest[count], asked.units[count] = r, A
+            asked.size[count] = unite(groups, work, s, A, k, asked.sums[count], asked.pairs[count])
+            count += 1
+            if count == asked.size.size:
+                _ask(data, groups, work, count)
+                count = 0
+    _ask(data, groups, work, count)
+
+
+@called
+def weigh(data, groups, work, k, n_rests, temper, penalty):
+    """Fill `joined` and `gains` when k units are taken out and so many rests left."""
+    _join_all(data, groups, work, k, n_rests)
+    for r in range(n_rests + 1):
+        joined, gains = work.joined[r], work.gains[r]
+        first = 0 if r < n_rests else 1
+        for A in range(first, 1 << k):
             gains[A] = tempered(joined[A], temper, penalty)
-            if A == 0 and gains[0] > -np.inf:
-                reference = gains[0]
-            gains[A] -= reference
-
-
-def weigher(model: ClusterModel) -> Any:
-    """The compiled (data, groups, work, k, n_rests, temper, penalty) that fills `joined` and `gains`."""
-    return specialise_called(_weigh, log_psi=compiled_log_psi(model))
+        if first == 0 and gains[0] > -np.inf:
+            reference = gains[0]
+            for A in range(1 << k):
+                gains[A] -= reference
