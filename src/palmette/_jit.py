@@ -18,7 +18,7 @@ import functools
 import hashlib
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ __all__ = [
     "as_compiled",
     "called",
     "inline",
+    "inline_with",
     "is_ours",
     "kernel",
     "reduction",
@@ -138,7 +139,7 @@ class _Part(PartDispatcher):  # type: ignore[misc]
     """A function that only kernels call: on disk if it is ours."""
 
     def compile(self, sig: Any) -> Any:
-        if not self.overloads and all_ours(self.py_func):
+        if not self.overloads and all_ours(self.py_func) and not self.py_func.__closure__:
             name = self.py_func.__qualname__  # kernels that it is put into are called by this
             self.py_func.__qualname__ += "_".join(["", *self._how()])
             _cache_on_disk(self)
@@ -189,6 +190,15 @@ def inline(function: Callable[..., Any]) -> Any:
     return _part(function, OPTIONS)
 
 
+def inline_with(*parts: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`inline` for a function that is made in another one and calls these: it is named by them, for the disk."""
+
+    def make(function: Callable[..., Any]) -> Any:
+        return inline(_named_by(function, parts))
+
+    return make
+
+
 def reduction(function: Callable[..., Any]) -> Any:
     """Like `inline`, for a loop that reduces an array: here, and only here, LLVM may choose the order of a sum."""
     return _part(function, {**OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})
@@ -229,12 +239,19 @@ def with_functions(template: Callable[..., Any], functions: dict[str, Any]) -> t
     filled = types.FunctionType(
         template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__
     )
-    parts = [getattr(f, "py_func", f) for f in functions.values()]
-    filled.modules = tuple(sorted({template.__module__, *(m for part in parts for m in _modules(part))}))  # type: ignore[attr-defined]
     filled.__module__ = template.__module__
-    names = ";".join(f"{part.__module__}.{part.__qualname__}" for part in parts)
-    filled.__name__ = filled.__qualname__ = f"{template.__name__}_{_digest(names.encode())}"
-    return filled
+    filled.__qualname__ = template.__name__
+    return _named_by(filled, functions.values())
+
+
+def _named_by(function: Any, parts: Iterable[Any]) -> Any:
+    # The same function, whose name tells what it was made of, and which knows whose sources these are.
+    plain = [getattr(part, "py_func", part) for part in parts]
+    function.modules = tuple(sorted({function.__module__, *(m for part in plain for m in _modules(part))}))
+    names = ";".join(f"{part.__module__}.{part.__qualname__}" for part in plain)
+    function.__qualname__ += f"_{_digest(names.encode())}"
+    function.__name__ = function.__qualname__.rpartition(".")[2]
+    return function
 
 
 @functools.cache

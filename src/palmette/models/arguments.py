@@ -6,20 +6,19 @@ when the function is compiled, and their shapes are not: other data of the same 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, specialise_inline
+from palmette._jit import inline, inline_with
 from palmette.array_types import Floats
 
 __all__ = ["pack", "unpack", "unpacking"]
 
 _MOST_DIMENSIONS = 2
-
-rest: Any = None  # what reads the arguments that follow, put in by `specialise_inline`
 
 
 def pack(args: Sequence[npt.ArrayLike]) -> tuple[tuple[int, ...], Floats]:
@@ -48,11 +47,12 @@ def unpack(kinds: Sequence[int], theta: Floats) -> tuple[Any, ...]:
     return tuple(args)
 
 
-def unpacking(kinds: Sequence[int]) -> Any:
+@functools.cache
+def unpacking(kinds: tuple[int, ...]) -> Any:
     """The compiled (θ, at) → the arguments of these kinds as a tuple, the first of which begins at entry `at`."""
     reader = _nothing
     for ndim in reversed(kinds):
-        reader = specialise_inline(_TEMPLATES[ndim], rest=reader)
+        reader = _READERS[ndim](reader)
     return reader
 
 
@@ -61,22 +61,37 @@ def _nothing(theta, at):
     return ()
 
 
-def _number(theta, at):
-    return (theta[at], *rest(theta, at + 1))
+# What reads one argument, and then the rest of them.
 
 
-def _vector(theta, at):
-    begin, end = at + 1, at + 1 + int(theta[at])
-    return (theta[begin:end], *rest(theta, end))
+def _number(rest: Any) -> Any:
+    @inline_with(rest)
+    def number(theta, at):
+        return (theta[at], *rest(theta, at + 1))
+
+    return number
 
 
-def _matrix(theta, at):
-    rows, columns = int(theta[at]), int(theta[at + 1])
-    begin, end = at + 2, at + 2 + rows * columns
-    return (theta[begin:end].reshape(rows, columns), *rest(theta, end))
+def _vector(rest: Any) -> Any:
+    @inline_with(rest)
+    def vector(theta, at):
+        begin, end = at + 1, at + 1 + int(theta[at])
+        return (theta[begin:end], *rest(theta, end))
+
+    return vector
 
 
-_TEMPLATES = (_number, _vector, _matrix)
+def _matrix(rest: Any) -> Any:
+    @inline_with(rest)
+    def matrix(theta, at):
+        rows, columns = int(theta[at]), int(theta[at + 1])
+        begin, end = at + 2, at + 2 + rows * columns
+        return (theta[begin:end].reshape(rows, columns), *rest(theta, end))
+
+    return matrix
+
+
+_READERS = (_number, _vector, _matrix)
 
 
 def _as_numbers(i: int, value: npt.ArrayLike) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from palmette._jit import inline, specialise_inline
+from palmette._jit import inline, inline_with
 from palmette.array_types import Floats, Ints
 from palmette.labels import align_labels
 from palmette.links import offsets_of
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ClusterModel", "PartitionModel", "only_feature"]
 
 _CALL = 1 << 16  # clusters that a person's function is asked about at a time
-
-score: Any = None  # a model's, put in by `specialise_inline`
 
 
 @inline
@@ -109,7 +108,7 @@ class ClusterModel(FeatureModel, PartitionModel):
     @property
     def compiled_merge_score(self) -> Any:
         """The compiled (θ, parent, left, right) → log ψ(L ∪ R) − log ψ(L) − log ψ(R), for `search.greedy`."""
-        return specialise_inline(_gain, score=self.score)
+        return _gain(self.score)
 
     def cluster_log_potentials(self, trellis: PartitionTrellis) -> Floats:
         """(n_clusters,): log ψ of all clusters of a trellis; of one hierarchy in linear time, but for pair sums."""
@@ -127,6 +126,11 @@ class ClusterModel(FeatureModel, PartitionModel):
         require_log_potentials(self, table[1:])
 
 
-def _gain(theta, parent, left, right):
-    joined, apart = score(theta, parent), score(theta, left) + score(theta, right)
-    return joined - apart if joined > -np.inf else -np.inf
+@functools.cache
+def _gain(score: Any) -> Any:
+    @inline_with(score)
+    def gain(theta, parent, left, right):
+        joined, apart = score(theta, parent), score(theta, left) + score(theta, right)
+        return joined - apart if joined > -np.inf else -np.inf
+
+    return gain

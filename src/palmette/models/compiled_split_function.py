@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import as_compiled, inline, specialise_inline
+from palmette._jit import as_compiled, inline, inline_with
 from palmette.clusters import lowest_leaf
 from palmette.models.arguments import pack, unpack, unpacking
 from palmette.models.base import check_leaf_count
@@ -34,11 +34,6 @@ _LIMITS = (
     (63, "as 64-bit masks", "give members=True"),
     (7 * BITS, "by their members", "a SplitModel takes any number"),
 )
-
-function: Any = None  # the user's, put in by `specialise_inline`, as are all of these
-call: Any = None
-cluster_of: Any = None
-args_of: Any = None
 
 
 class CompiledSplitFunction(SplitModel):
@@ -100,19 +95,34 @@ class CompiledSplitFunction(SplitModel):
         return Potentials(self._mask_score, load_mask, self.theta)
 
 
-def _call_with_masks(left, right, args):
-    first = left if left & lowest_leaf(left | right) else right
-    return float(function(np.int64(first), np.int64(left ^ right ^ first), *args))
+# What calls the user's function with the part first that has the lowest leaf.
 
 
-def _call_with_members(left, right, args):
-    if right[0] < left[0]:
-        left, right = right, left
-    return float(function(left, right, *args))
+def _call_with_masks(function: Any) -> Any:
+    @inline_with(function)
+    def call(left, right, args):
+        first = left if left & lowest_leaf(left | right) else right
+        return float(function(np.int64(first), np.int64(left ^ right ^ first), *args))
+
+    return call
 
 
-def _score(theta, parent, left, right):
-    return call(cluster_of(left), cluster_of(right), args_of(theta, 0))
+def _call_with_members(function: Any) -> Any:
+    @inline_with(function)
+    def call(left, right, args):
+        if right[0] < left[0]:
+            left, right = right, left
+        return float(function(left, right, *args))
+
+    return call
+
+
+def _scoring(call: Any, cluster_of: Any, args_of: Any) -> Any:
+    @inline_with(call, cluster_of, args_of)
+    def score(theta, parent, left, right):
+        return call(cluster_of(left), cluster_of(right), args_of(theta, 0))
+
+    return score
 
 
 @inline
@@ -124,14 +134,10 @@ def _itself(mask):
 def _kind(
     base: type[CompiledSplitFunction], function: Any, members: bool, kinds: tuple[int, ...], n_digits: int
 ) -> type[CompiledSplitFunction]:
-    template = _call_with_members if members else _call_with_masks
-    call = specialise_inline(template, function=as_compiled(function))
+    call = (_call_with_members if members else _call_with_masks)(as_compiled(function))
     of_digits = members_of_digits if members else (mask_of_one, mask_of_two)[n_digits - 1]
     of_mask = members_of_mask if members else _itself
-    score, mask_score = (
-        specialise_inline(_score, call=call, cluster_of=cluster_of, args_of=unpacking(kinds))
-        for cluster_of in (of_digits, of_mask)
-    )
+    score, mask_score = (_scoring(call, cluster_of, unpacking(kinds)) for cluster_of in (of_digits, of_mask))
     names = {
         "__module__": base.__module__,
         "__doc__": base.__doc__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import is_ours, specialise_inline
+from palmette._jit import inline_with, is_ours
 from palmette.array_types import Floats
 from palmette.checks import check_number, check_points
 from palmette.labels import labels_of
@@ -22,11 +23,14 @@ __all__ = ["DirichletProcess", "check_concentration"]
 
 _CONCENTRATIONS = (0.01, 3.0)  # of a dozen rows: one cluster, as good as always, to five
 
-log_marginal: Any = None  # a likelihood's, put in by `specialise_inline`
 
+@functools.cache
+def _features(log_marginal: Any) -> Any:
+    @inline_with(log_marginal)
+    def features(theta, n, size, sums, pairs, out):
+        out[0] = theta[0] + math.lgamma(size) + log_marginal(theta[1:], size, sums)
 
-def _features(theta, n, size, sums, pairs, out):
-    out[0] = theta[0] + math.lgamma(size) + log_marginal(theta[1:], size, sums)
+    return features
 
 
 class DirichletProcess(ClusterModel):
@@ -75,7 +79,7 @@ class DirichletProcess(ClusterModel):
     def _compile(self) -> None:
         # For this instance only: the features of the class hang on its likelihood. A user's one may forbid clusters.
         log_marginal = self._likelihood.log_marginal
-        vars(self)["features"] = specialise_inline(_features, log_marginal=log_marginal)
+        vars(self)["features"] = _features(log_marginal)
         vars(self)["may_forbid"] = not is_ours(log_marginal)
 
     def __getstate__(self) -> dict[str, Any]:

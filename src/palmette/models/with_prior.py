@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from palmette._jit import specialise_inline
+from palmette._jit import inline_with
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import Model, recast
@@ -23,10 +23,6 @@ from palmette.models.split_model import HierarchyModel, MaskList, SeparableModel
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["PriorModel", "with_prior", "without_prior"]
-
-features: Any = None  # a model's, put in by `specialise_inline`
-score: Any = None
-shorten: Any = None
 
 
 class PriorModel(HierarchyModel):
@@ -111,29 +107,44 @@ class _AskedPrior(PriorModel):
 # θ of a compiled one: that of the model, h, the constant feature, and how many numbers h has.
 
 
-def _constant_features(theta, n, size, sums, pairs, out):
-    count, constant = int(theta[-1]), int(theta[-2])
-    own = theta.size - 2 - count
-    features(theta[:own], n, size, sums, pairs, out)
-    out[constant] += theta[own + size] if size < count else np.nan
+def _described(features: Any, is_constant: bool) -> Any:
+    # The features of a model with h added to a constant one, or behind them.
+    @inline_with(features)
+    def with_constant(theta, n, size, sums, pairs, out):
+        count, constant = int(theta[-1]), int(theta[-2])
+        own = theta.size - 2 - count
+        features(theta[:own], n, size, sums, pairs, out)
+        out[constant] += theta[own + size] if size < count else np.nan
+
+    @inline_with(features)
+    def with_one_more(theta, n, size, sums, pairs, out):
+        count, k = int(theta[-1]), out.size - 1
+        own = theta.size - 2 - count
+        features(theta[:own], n, size, sums, pairs, out[:k])
+        out[k] = theta[own + size] if size < count else np.nan
+
+    return with_constant if is_constant else with_one_more
 
 
-def _features(theta, n, size, sums, pairs, out):
-    count, k = int(theta[-1]), out.size - 1
-    own = theta.size - 2 - count
-    features(theta[:own], n, size, sums, pairs, out[:k])
-    out[k] = theta[own + size] if size < count else np.nan
+def _scored(score: Any) -> Any:
+    # log ψ + h, which is the last feature.
+    @inline_with(score)
+    def with_last(theta, parent, left, right):
+        own = theta.size - 2 - int(theta[-1])
+        value = score(theta[:own], all_but_the_last(parent), all_but_the_last(left), all_but_the_last(right))
+        return value + parent[-1]
+
+    return with_last
 
 
-def _score(theta, parent, left, right):
-    own = theta.size - 2 - int(theta[-1])
-    return score(theta[:own], shorten(parent), shorten(left), shorten(right)) + parent[-1]
-
-
-def _same_score(theta, parent, left, right):
+def _unchanged(score: Any) -> Any:
     # What is no log ψ does not change.
-    own = theta.size - 2 - int(theta[-1])
-    return score(theta[:own], shorten(parent), shorten(left), shorten(right))
+    @inline_with(score)
+    def without_last(theta, parent, left, right):
+        own = theta.size - 2 - int(theta[-1])
+        return score(theta[:own], all_but_the_last(parent), all_but_the_last(left), all_but_the_last(right))
+
+    return without_last
 
 
 @functools.cache
@@ -143,15 +154,10 @@ def _kind(
     # The class of models with these functions, whose kernels are then compiled once; no score: separable. With a
     # constant feature scores see what they did before.
     is_separable = score is None
-    template = _constant_features if is_constant else _features
-
-    def of(template: Any, given: Any) -> Any:
-        return given if is_constant else specialise_inline(template, score=given, shorten=all_but_the_last)
-
     names = {
         "__doc__": PriorModel.__doc__,
         "n_features": n_features if is_constant else n_features + 1,
-        "features": staticmethod(specialise_inline(template, features=features)),
+        "features": staticmethod(_described(features, is_constant)),
         # These hold also where log ψ is another.
         "parameter_ranges": PriorModel.parameter_ranges,
         "with_parameters": PriorModel.with_parameters,
@@ -159,9 +165,9 @@ def _kind(
         "log_evidence_without_structure": PriorModel.log_evidence_without_structure,
     }
     if not is_separable:
-        names["score"] = staticmethod(of(_score, score))
+        names["score"] = staticmethod(score if is_constant else _scored(score))
     if merge_score is not None:
-        names["merge_score"] = staticmethod(of(_same_score, merge_score))
+        names["merge_score"] = staticmethod(merge_score if is_constant else _unchanged(merge_score))
     return type(name, (PriorModel, SeparableModel if is_separable else SplitModel), names)
 
 
