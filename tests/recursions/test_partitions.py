@@ -15,8 +15,8 @@ from palmette import Partition
 from palmette.numeric import unit_draw
 from palmette.recursions.partitions import full, segments
 from palmette.recursions.partitions.draws import draw_clusters, renumber
+from palmette.recursions.partitions.segments import max_segments, sum_segments
 from palmette.recursions.partitions.sparse import add_pairs
-from palmette.recursions.semirings import MAXIMUM, SUM
 
 N = 10  # one leaf more than a tile of subsets and the highest leaf take
 
@@ -148,37 +148,36 @@ def test_choices_are_all_clusters_of_the_highest_leaf_by_increasing_mask(mask):
 # Segments: all sets of a range of tops at once.
 
 
-def slow_segments(semiring, clusters, rest, mask, segment):
+def slow_segments(combine, clusters, rest, mask, segment):
     """⊕ clusters[C] ⊗ rest[S ∖ C] over the C ⊆ S that hold the highest leaf of the top of S."""
     highest = 1 << (mask.bit_length() - 1)
     found = [int(sub) | highest for sub in subsets(mask ^ highest)]
     assert highest >= segment
-    if semiring is SUM:
+    if combine is sum_segments:
         return math.fsum(clusters[C] * rest[mask ^ C] for C in found)
     return max(clusters[C] + rest[mask ^ C] for C in found)
 
 
-@pytest.mark.parametrize("semiring", [SUM, MAXIMUM], ids=["sum", "maximum"])
+@pytest.mark.parametrize("combine", [sum_segments, max_segments], ids=["sum", "maximum"])
 @pytest.mark.parametrize(("middle", "top"), [(0, 1), (0, 4), (1, 3), (2, 2), (3, 3), (6, 1)])
-def test_segments_are_combined_as_their_sets_are_one_by_one(semiring, middle, top):
+def test_segments_are_combined_as_their_sets_are_one_by_one(combine, middle, top):
     n, segment = 3 + middle + top, 8 << middle
     rng = np.random.default_rng(n)
-    clusters, rest = rng.random((2, 1 << n)) if semiring is SUM else rng.normal(size=(2, 1 << n))
+    clusters, rest = rng.random((2, 1 << n)) if combine is sum_segments else rng.normal(size=(2, 1 << n))
     out = np.full(1 << n, 77.0)
-    segments.combine_segments(semiring)(clusters, rest, out, middle, 1, 1 << top)
-    expected = [slow_segments(semiring, clusters, rest, mask, segment) for mask in range(segment, 1 << n)]
+    combine(clusters, rest, out, middle, 1, 1 << top)
+    expected = [slow_segments(combine, clusters, rest, mask, segment) for mask in range(segment, 1 << n)]
     np.testing.assert_allclose(out[segment:], expected, rtol=1e-13)
-    if semiring is MAXIMUM:
+    if combine is max_segments:
         assert out[segment:].tolist() == expected
     assert (out[:segment] == 77.0).all()
 
 
-@pytest.mark.parametrize("semiring", [SUM, MAXIMUM], ids=["sum", "maximum"])
-def test_tops_can_be_shared_out_in_any_way(semiring):
+@pytest.mark.parametrize("combine", [sum_segments, max_segments], ids=["sum", "maximum"])
+def test_tops_can_be_shared_out_in_any_way(combine):
     middle, top = 1, 4
     segment, n = 8 << middle, 8
     clusters, rest = np.random.default_rng(3).random((2, 1 << n))
-    combine = segments.combine_segments(semiring)
     whole, pieces = np.full(1 << n, 77.0), np.full(1 << n, 77.0)
     combine(clusters, rest, whole, middle, 1, 1 << top)
     for first, last in [(9, 16), (1, 2), (4, 9)]:
@@ -188,8 +187,8 @@ def test_tops_can_be_shared_out_in_any_way(semiring):
     assert (np.delete(pieces, done) == 77.0).all()
 
 
-@pytest.mark.parametrize("semiring", [SUM, MAXIMUM], ids=["sum", "maximum"])
-def test_the_sets_of_one_highest_leaf_need_only_those_below_it(semiring):
+@pytest.mark.parametrize("combine", [sum_segments, max_segments], ids=["sum", "maximum"])
+def test_the_sets_of_one_highest_leaf_need_only_those_below_it(combine):
     """`rest` may be the lower half of what is written: the passes over all sets go on in place."""
     n, middle = 8, 1
     clusters = np.random.default_rng(4).random(1 << n)
@@ -197,21 +196,21 @@ def test_the_sets_of_one_highest_leaf_need_only_those_below_it(semiring):
     V[: 8 << middle] = np.random.default_rng(5).random(8 << middle)
     expected = V.tolist()
     for mask in range(8 << middle, 1 << n):
-        expected[mask] = slow_segments(semiring, clusters, expected, mask, 8 << middle)
+        expected[mask] = slow_segments(combine, clusters, expected, mask, 8 << middle)
     first = 8 << middle
     while first < 1 << n:
         tops = first // (8 << middle), 2 * first // (8 << middle)
-        segments.combine_segments(semiring)(clusters, V[:first], V[: 2 * first], middle, *tops)
+        combine(clusters, V[:first], V[: 2 * first], middle, *tops)
         first *= 2
     np.testing.assert_allclose(V, expected, rtol=1e-13)
 
 
-def test_segments_where_nothing_is_possible_stay_at_the_zero_of_their_semiring():
+def test_segments_where_nothing_is_possible_stay_so():
     n, middle = 7, 2
-    for semiring, impossible in ((SUM, 0.0), (MAXIMUM, -np.inf)):
+    for combine, impossible in ((sum_segments, 0.0), (max_segments, -np.inf)):
         out = np.full(1 << n, 77.0)
         nothing = np.full(1 << n, impossible)
-        segments.combine_segments(semiring)(nothing, nothing, out, middle, 1, 4)
+        combine(nothing, nothing, out, middle, 1, 4)
         assert (out[32:] == impossible).all()
 
 

@@ -1,48 +1,35 @@
-"""What a recursion adds and multiplies: sums of products, or maxima of sums."""
+"""What a recursion adds and multiplies: sums of products, or maxima of sums.
+
+Which of them is the first argument of each function. It is a constant in the kernels that these become part of, so
+nothing is left of the question when they are compiled.
+"""
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette._jit import inline
 
-__all__ = ["MAXIMUM", "SUM", "Semiring"]
+__all__ = ["MAXIMUM", "SUM", "nothing", "plus", "times"]
 
-
-class Semiring(NamedTuple):
-    """Compiled ⊕ and ⊗, and the zero of ⊕."""
-
-    add: Any
-    multiply: Any
-    zero: Any
+SUM, MAXIMUM = True, False
 
 
 @inline
-def _sum(x, y):
-    return x + y
-
-
-@inline
-def _product(x, y):
-    return x * y
-
-
-@inline
-def _larger(x, y):
+def plus(sums, x, y):
+    """x ⊕ y."""
+    if sums:
+        return x + y
     return y if y > x else x  # one instruction, where max() would also look for NaN
 
 
 @inline
-def _nothing():
-    return 0.0
+def times(sums, x, y):
+    """x ⊗ y."""
+    return x * y if sums else x + y
 
 
 @inline
-def _minus_infinity():
-    return -np.inf
-
-
-SUM = Semiring(_sum, _product, _nothing)
-MAXIMUM = Semiring(_larger, _sum, _minus_infinity)
+def nothing(sums):
+    """What there is before the first ⊕."""
+    return 0.0 if sums else -np.inf

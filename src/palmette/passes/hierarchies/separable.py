@@ -47,7 +47,7 @@ class SeparablePasses:
     ) -> int:
         tops, work = self._levels.tops(k)
         left = np.zeros(len(tops), np.int64)
-        add = combine.sum_level()
+        add = combine.sum_level
         fixed = (slope, self._levels.a, self._levels.allowed, k, tops, left)
         workers.run(lambda i, j: add(logs, powers, *fixed, i, j, WITHIN, splits, Z), work)
         if left.any():
@@ -59,7 +59,7 @@ class SeparablePasses:
         """log M of every cluster."""
         M = self._first_segment(1)
         logs = np.empty(1 << self._n)
-        kernel = combine.max_level()
+        kernel = combine.max_level
         with self._levels.clusters.workers("finding the best hierarchy", self._total_work()) as workers:
             for k in range(2, self._n + 1):
                 self._levels.tabulate_logs(workers, M, k, logs)

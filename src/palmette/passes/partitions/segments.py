@@ -16,7 +16,6 @@ from palmette.passes.all_clusters import SERIAL, AllClusters
 from palmette.recursions.partitions import segments
 from palmette.recursions.partitions.full import max_sets, sum_sets
 from palmette.recursions.segments import MIDDLE, SEGMENT, SEGMENT_LEAVES
-from palmette.recursions.semirings import MAXIMUM, SUM, Semiring
 from palmette.threads import Workers
 
 __all__ = ["SegmentPasses", "nothing_left"]
@@ -67,18 +66,15 @@ class SegmentPasses:
         slope = steepest if np.isfinite(steepest) else 0.0  # so that no exponential exceeds 1
         G = self._exponentials(workers, self._log_psi[: len(out)], slope)
         Y = self._exponentials(workers, rest, slope)
-        self._combine(workers, SUM, G, Y, out, first)
+        self._combine(workers, segments.sum_segments, G, Y, out, first)
         del G, Y
         return self._take_logarithms(workers, slope, rest, out, first, least_size)
 
     def max_range(self, workers: Workers, rest: Floats, out: Floats, first: int) -> None:
         """out[S] = max log ψ(C) + rest[S ∖ C] for n_first ≤ first ≤ S < len(out)."""
-        self._combine(workers, MAXIMUM, self._log_psi, rest, out, first)
+        self._combine(workers, segments.max_segments, self._log_psi, rest, out, first)
 
-    def _combine(
-        self, workers: Workers, semiring: Semiring, clusters: Floats, rest: Floats, out: Floats, first: int
-    ) -> None:
-        combine = segments.combine_segments(semiring)
+    def _combine(self, workers: Workers, combine: Any, clusters: Floats, rest: Floats, out: Floats, first: int) -> None:
         start, stop = first // SEGMENT, len(out) // SEGMENT
         work = 0.5 * 3.0**SEGMENT_LEAVES * np.exp2(np.bitwise_count(np.arange(start, stop)), dtype=np.float64)
         workers.run(lambda i, j: combine(clusters, rest, out, MIDDLE, start + i, start + j), work)

@@ -15,17 +15,15 @@ leaf, so the sets of one top need only those of smaller tops.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from palmette._jit import inline, kernel
 from palmette.numeric import exponential, logarithm
 from palmette.recursions.partitions.full import highest_leaf
-from palmette.recursions.semirings import SUM, Semiring
+from palmette.recursions.semirings import MAXIMUM, SUM, nothing, plus, times
 from palmette.recursions.subsets import ZERO, next_subset
 
-__all__ = ["SMALLEST_SUM", "combine_segments", "finish_segments", "largest_slope", "tabulate"]
+__all__ = ["SMALLEST_SUM", "finish_segments", "largest_slope", "max_segments", "sum_segments", "tabulate"]
 
 # Each product that underflows loses less than 2^-1022; 2^30 of them are nothing beside a sum this large.
 SMALLEST_SUM = 1e-280
@@ -33,24 +31,9 @@ SMALLEST_SUM = 1e-280
 _U1, _U2, _U3, _U4, _U5, _U6, _U7, _U8 = (np.uint64(i) for i in range(1, 9))
 
 
-# What is added and multiplied; whether it is sums is a constant in the kernels that these become part of.
-
-
-@inline
-def _add(sums, x, y):
-    if sums:
-        return x + y
-    return y if y > x else x  # one instruction, where max() would also look for NaN
-
-
-@inline
-def _times(sums, x, y):
-    return x * y if sums else x + y
-
-
 @inline
 def _join(sums, total, x, y):
-    return _add(sums, total, _times(sums, x, y))
+    return plus(sums, total, times(sums, x, y))
 
 
 @inline
@@ -69,11 +52,11 @@ def _combine(sums, A, B, F, n_middles):
             b0, b1, b2, b3 = B[b], B[b + _U1], B[b + _U2], B[b + _U3]
             b4, b5, b6, b7 = B[b + _U4], B[b + _U5], B[b + _U6], B[b + _U7]
             # Sums of four and eight products are added to the running ones in one step, since each waits for the last.
-            x3 = _join(sums, _times(sums, a1, b2), a2, b1)
-            x5 = _join(sums, _times(sums, a1, b4), a4, b1)
-            x6 = _join(sums, _times(sums, a2, b4), a4, b2)
-            x7 = _join(sums, _join(sums, _join(sums, _times(sums, a0, b7), a1, b6), a2, b5), a3, b4)
-            y7 = _join(sums, _join(sums, _join(sums, _times(sums, a4, b3), a5, b2), a6, b1), a7, b0)
+            x3 = _join(sums, times(sums, a1, b2), a2, b1)
+            x5 = _join(sums, times(sums, a1, b4), a4, b1)
+            x6 = _join(sums, times(sums, a2, b4), a4, b2)
+            x7 = _join(sums, _join(sums, _join(sums, times(sums, a0, b7), a1, b6), a2, b5), a3, b4)
+            y7 = _join(sums, _join(sums, _join(sums, times(sums, a4, b3), a5, b2), a6, b1), a7, b0)
             x3 = _join(sums, _join(sums, x3, a0, b3), a3, b0)
             x5 = _join(sums, _join(sums, x5, a0, b5), a5, b0)
             x6 = _join(sums, _join(sums, x6, a0, b6), a6, b0)
@@ -81,10 +64,10 @@ def _combine(sums, A, B, F, n_middles):
             f1 = _join(sums, _join(sums, f1, a0, b1), a1, b0)
             f2 = _join(sums, _join(sums, f2, a0, b2), a2, b0)
             f4 = _join(sums, _join(sums, f4, a0, b4), a4, b0)
-            f3 = _add(sums, f3, x3)
-            f5 = _add(sums, f5, x5)
-            f6 = _add(sums, f6, x6)
-            f7 = _add(sums, f7, _add(sums, x7, y7))
+            f3 = plus(sums, f3, x3)
+            f5 = plus(sums, f5, x5)
+            f6 = plus(sums, f6, x6)
+            f7 = plus(sums, f7, plus(sums, x7, y7))
             if s == h:
                 break
             s = next_subset(s, h)
@@ -98,7 +81,7 @@ def _combine_segments(sums, clusters, rest, out, middle, first, last):
     for T in range(np.uint64(first), np.uint64(last)):
         F = out[T * segment : (T + _U1) * segment]
         for i in range(F.size):
-            F[i] = 0.0 if sums else -np.inf
+            F[i] = nothing(sums)
         highest = highest_leaf(T)
         others = T ^ highest
         s = ZERO
@@ -113,21 +96,15 @@ def _combine_segments(sums, clusters, rest, out, middle, first, last):
 
 
 @kernel
-def _sum_segments(clusters, rest, out, middle, first, last):
-    _combine_segments(True, clusters, rest, out, middle, first, last)
+def sum_segments(clusters, rest, out, middle, first, last):
+    """out[S] = Σ clusters[C] · rest[S ∖ C] for all sets S with a top first ≤ T < last, of which none is empty."""
+    _combine_segments(SUM, clusters, rest, out, middle, first, last)
 
 
 @kernel
-def _max_segments(clusters, rest, out, middle, first, last):
-    _combine_segments(False, clusters, rest, out, middle, first, last)
-
-
-def combine_segments(semiring: Semiring) -> Any:
-    """The kernel (clusters, rest, out, middle, first, last): out[S] = ⊕ clusters[C] ⊗ rest[S ∖ C].
-
-    For all sets S with a top first ≤ T < last, of which none is empty.
-    """
-    return _sum_segments if semiring is SUM else _max_segments
+def max_segments(clusters, rest, out, middle, first, last):
+    """out[S] = max clusters[C] + rest[S ∖ C] for the same sets."""
+    _combine_segments(MAXIMUM, clusters, rest, out, middle, first, last)
 
 
 # The next three loop from 0 over slices: an index that might be negative would keep LLVM from vectorising.
