@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette._jit import called, inline, reduction, specialise, specialise_called
+from palmette.models.features import feature_loader
 from palmette.numeric import scramble
-from palmette.regrafts.compiled import CompiledRegrafts
 
 __all__ = ["Proposal", "empty_proposal", "walker"]
 
@@ -348,7 +348,7 @@ def _walk(data, tree, new, n_moves):
 
 def walker(model: Any) -> Any:
     """The compiled (data, tree, proposal, n_moves) that makes so many moves."""
-    parts = {"features": model.features, **CompiledRegrafts(model).scorer}
+    parts = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
     made = {"exchange": specialise_called(_exchange, **parts)}
     made["prune_regraft"] = specialise_called(_prune_regraft, **parts)
     return specialise(_walk, **made)
