@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import kernel
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.c_functions import features_of, fill_features, score_splits, scores_of
@@ -73,7 +73,7 @@ def survey(data, tree, walk, moved, top):
     walk.counts[WORK] += tree.size[moved] * (walk.counts[POSITIONS] // 32) * data.pairwise.shape[0]
 
 
-@kernel
+@inline
 def _add_rows(pairwise, child, moved, walk):
     # walk.across: for leaves the sum of the rows of `moved`, for the others what their children have, these first.
     n, node, across = (child.shape[0] + 1) // 2, walk.node, walk.across
@@ -101,7 +101,7 @@ def _add_rows(pairwise, child, moved, walk):
                 across[c, i] = across[c, i + 1] + across[c, walk.second[i]]
 
 
-@kernel
+@inline
 def _join(tree, walk, moved):
     # What is known of all clusters with the moved part, but for those that lose it.
     count, size = walk.counts[POSITIONS], tree.size[moved]
@@ -116,7 +116,7 @@ def _join(tree, walk, moved):
             walk.pairs[i, c] = tree.pairs[walk.node[i], c] + (tree.pairs[moved, c] + walk.across[c, i])
 
 
-@kernel
+@inline
 def _lose(tree, walk, moved):
     # What is known of the clusters that lose the moved part, without it and then with it; lists their splits without.
     m, count = tree.size.size, 0
@@ -140,7 +140,7 @@ def _lose(tree, walk, moved):
     return count
 
 
-@kernel
+@inline
 def _score_all(data, tree, walk, moved, n_losers):
     # The features of all these clusters, and log ψ of all splits: without, beside, and inside.
     m, count = tree.size.size, walk.counts[POSITIONS]
@@ -155,8 +155,9 @@ def _score_all(data, tree, walk, moved, n_losers):
         walk.log_psi[i] = walk.scores[j]
         i = walk.up[i]
     for i in range(count):
-        parents[i], lefts[i], rights[i] = m + i, row[i], moved
-    score_splits(data.scores, data.theta, *splits, count, walk.beside)
+        rights[i] = moved
+    score_splits(data.scores, data.theta, tree.table, walk.union, row, rights, count, walk.beside)
+    parents[0], lefts[0] = m, row[0]
     for i in range(count):  # the first position is in none, and what it has beside it stands for that
         two = walk.second[i]
         if two > 0:
@@ -192,7 +193,7 @@ def refresh(data, tree, walk, moved):
     score_listed(data, tree, walk, count)
 
 
-@kernel
+@inline
 def score_listed(data, tree, walk, count):
     """log ψ of nodes whose splits are the first of walk.parents, lefts and rights."""
     score_splits(data.scores, data.theta, tree.table, walk.parents, walk.lefts, walk.rights, count, walk.scores)

@@ -68,6 +68,7 @@ class Walk(NamedTuple):
     pairs: Floats  # (2m, p)
     table: npt.NDArray[Any]  # (2m, k): the rows behind those of the tree, so that splits have clusters of both
     row: Ints  # of the tree's table: where the cluster without is, a node's if it loses nothing
+    union: Ints  # m + i: where the cluster with is
     across: Floats  # (p, m): sums over pairs of this cluster and the moved part
     log_psi: Floats  # of its split without
     inside: Floats  # log ψ of the split of the cluster above if the moved part is in this one
@@ -99,7 +100,7 @@ def empty_walk(tree: Tree) -> Walk:
     rows = (ints(2 * m), np.zeros((2 * m, d)), np.zeros((2 * m, p)), tree.table[m:])
     values = [np.zeros(m) for _ in range(4)]
     splits = (ints(m), ints(m), ints(m), np.zeros(m))
-    made = [*links, *rows, ints(m), np.zeros((p, m)), *values, ints(m), *splits, ints(m, 3), ints(4)]
+    made = [*links, *rows, ints(m), np.arange(m, 2 * m), np.zeros((p, m)), *values, ints(m), *splits, ints(m, 3), ints(4)]
     return Walk._make(made)
 
 

@@ -70,7 +70,7 @@ def _choose_part(child, size, top, stream):
         rank -= 1
 
 
-@kernel
+@inline
 def _choose_position(walk, temper, penalty, stream, values):
     # The next place of the surveyed part; −1 if a score is no number.
     count = walk.counts[POSITIONS]

@@ -204,15 +204,15 @@ def _add_unions(tree, k, patch):
                 pairs[S | bit, c] = found
 
 
-@kernel
+@inline
 def weigh_splits(patch, S, temper, penalty):
     """Fills patch.values with log ψ^t Z(L) Z(R) of all splits of S, after `sum_inside`; how many there are."""
     splits, Z = patch.splits, patch.Z
     first = splits.first[S]
     count = splits.first[S + 1] - first
     for j in range(count):
-        left, right = splits.lefts[first + j], splits.rights[first + j]
-        patch.values[j] = tempered(patch.log_psi[first + j], temper, penalty) + (Z[left] + Z[right])
+        left = splits.lefts[first + j]
+        patch.values[j] = tempered(patch.log_psi[first + j], temper, penalty) + (Z[left] + Z[S ^ left])
     return count
 
 
