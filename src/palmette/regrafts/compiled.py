@@ -108,12 +108,10 @@ def _join(tree, walk, moved):
     for i in range(count):
         v = walk.node[i]
         walk.row[i], walk.size[i], walk.log_psi[i] = v, tree.size[v] + size, tree.log_psi[v]
-    for i in range(count):
         for c in range(tree.sums.shape[1]):
-            walk.sums[i, c] = tree.sums[walk.node[i], c] + tree.sums[moved, c]
-    for c in range(tree.pairs.shape[1]):
-        for i in range(count):
-            walk.pairs[i, c] = tree.pairs[walk.node[i], c] + (tree.pairs[moved, c] + walk.across[c, i])
+            walk.sums[i, c] = tree.sums[v, c] + tree.sums[moved, c]
+        for c in range(tree.pairs.shape[1]):
+            walk.pairs[i, c] = tree.pairs[v, c] + (tree.pairs[moved, c] + walk.across[c, i])
 
 
 @inline
