@@ -131,7 +131,7 @@ def _record(child, nodes, numbers, out):
 
 
 class HierarchyMoves:
-    """The compiled moves of a model."""
+    """The moves of a model."""
 
     def __init__(self, model: SplitModel, *, patches: float | None = None, n_stops: int = N_STOPS) -> None:
         self.model = model
