@@ -98,10 +98,10 @@ def empty_walk(tree: Tree) -> Walk:
     ints = lambda *shape: np.zeros(shape, dtype=np.int64)  # noqa: E731
     links = (ints(m), ints(m), ints(m), np.zeros(m, dtype=bool), ints(m), ints(2 * m + 4))
     rows = (ints(2 * m), np.zeros((2 * m, d)), np.zeros((2 * m, p)), tree.table[m:])
-    values = [np.zeros(m) for _ in range(4)]
+    where = (ints(m), np.arange(m, 2 * m))
+    values = [np.zeros((p, m)), *(np.zeros(m) for _ in range(4)), ints(m)]
     splits = (ints(m), ints(m), ints(m), np.zeros(m))
-    made = [*links, *rows, ints(m), np.arange(m, 2 * m), np.zeros((p, m)), *values, ints(m), *splits, ints(m, 3), ints(4)]
-    return Walk._make(made)
+    return Walk._make([*links, *rows, *where, *values, *splits, ints(m, 3), ints(4)])
 
 
 @inline
