@@ -13,17 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette._jit import called, inline, reduction, specialise, specialise_called
+from palmette._jit import called, inline, kernel, reduction
+from palmette.models.c_functions import fill_features, score_splits
 from palmette.numeric import scramble
-from palmette.regrafts.compiled import CompiledRegrafts
 
-__all__ = ["Proposal", "empty_proposal", "walker"]
-
-features: Any = None  # a model's, put in by `specialise`
-score: Any = None
-load: Any = None
-exchange: Any = None
-prune_regraft: Any = None
+__all__ = ["Proposal", "empty_proposal", "walk"]
 
 
 class Proposal(NamedTuple):
@@ -33,8 +27,11 @@ class Proposal(NamedTuple):
     size: Any
     sums: Any  # (m, d)
     pairs: Any  # (m, p)
-    table: Any  # (m, k)
-    log_psi: Any
+    table: Any  # (2m, k): the rows behind those of the tree
+    log_psi: Any  # of the listed splits, whose clusters are rows of the tree's table
+    parents: Any
+    lefts: Any
+    rights: Any
     across: Any  # (m, p): pair sums of the moved part and what joins it
     mark: Any  # (m + 1,): the last move that had a node on its old path; last, how many moves there were
     order: Any  # the leaves as they hang on the tree, so that those below a node are next to each other
@@ -46,10 +43,10 @@ class Proposal(NamedTuple):
 def empty_proposal(tree: Any, seed: int) -> Proposal:
     m = len(tree.size)
     root = int(np.argmin(tree.parent))
-    ints = [np.zeros(m + 1, dtype=np.int64) for _ in range(6)]
-    sums, pairs, across, table = (np.zeros_like(a) for a in (tree.sums, tree.pairs, tree.pairs, tree.table))
+    ints = [np.zeros(m + 1, dtype=np.int64) for _ in range(9)]
+    sums, pairs, across = (np.zeros_like(a) for a in (tree.sums, tree.pairs, tree.pairs))
     stream = np.random.default_rng(seed).integers(2**63, size=1, dtype=np.uint64)
-    made = Proposal(*ints[:2], sums, pairs, table, np.zeros(m), across, *ints[2:], stream)
+    made = Proposal(*ints[:2], sums, pairs, tree.table[m:], np.zeros(m), *ints[2:5], across, *ints[5:], stream)
     lay_out(tree.child, tree.size, root, made)
     return made
 
@@ -117,11 +114,30 @@ def write_down(tree, v, new, r):
         tree.table[v, c] = new.table[r, c]
 
 
-def _exchange(data, tree, new):
+@inline
+def describe(data, tree, new, count):
+    # The features of so many rows.
+    n = (tree.size.size + 1) // 2
+    fill_features(data.features, data.theta, n, new.size, new.sums, new.pairs, new.table, 0, count)
+
+
+@inline
+def list_split(new, j, parent, left, right):
+    new.parents[j], new.lefts[j], new.rights[j] = parent, left, right
+
+
+@inline
+def score_listed(data, tree, new, count):
+    splits = new.parents, new.lefts, new.rights
+    score_splits(data.scores, data.theta, tree.table, *splits, count, new.log_psi)
+
+
+@called
+def exchange(data, tree, new):
     # A child of a random inner node u changes places with the sibling of u. 1 if it was kept.
-    theta, pairwise = data
+    pairwise, m = data.pairwise, tree.size.size
     parent, child, size, pairs = tree.parent, tree.child, tree.size, tree.pairs
-    n = (size.size + 1) // 2
+    n = (m + 1) // 2
     u = n + int(draw(new.stream) * (n - 1))
     p = parent[u]
     if p < 0:
@@ -139,10 +155,11 @@ def _exchange(data, tree, new):
             known = pairs[p, c] - pairs[u, c] - pairs[comes, c]
             found = known - sum_between(pairwise[c], tree, new, goes, comes)
         new.pairs[0, c] = pairs[stays, c] + pairs[comes, c] + found
-    features(theta, n, new.size[0], new.sums[0], new.pairs[0], new.table[0])
-    table, union = tree.table.T, load(new.table.T, 0)
-    new.log_psi[0] = score(theta, union, load(table, stays), load(table, comes))
-    above = score(theta, load(table, p), union, load(table, goes))
+    describe(data, tree, new, 1)
+    list_split(new, 0, m, stays, comes)
+    list_split(new, 1, p, m, goes)
+    score_listed(data, tree, new, 2)
+    above = new.log_psi[1]
     gain = new.log_psi[0] + above - tree.log_psi[u] - tree.log_psi[p]
     if gain < 0.0 and draw(new.stream) >= math.exp(gain):
         return 0
@@ -256,36 +273,32 @@ def relink(tree, x, y, sibling):
     parent[y] = p
 
 
-def _prune_regraft(data, tree, new):
+@called
+def prune_regraft(data, tree, new):
     # A random part is put at a random place. 1 if it was kept.
-    theta, pairwise = data
+    pairwise = data.pairwise
     parent, child, size, sums, pairs = tree.parent, tree.child, tree.size, tree.sums, tree.pairs
-    n, d, matrices = (size.size + 1) // 2, sums.shape[1], pairwise.shape[0]
+    m, d, matrices = size.size, sums.shape[1], pairwise.shape[0]
     x, y, meeting = choose_regraft(parent, size, new)
     if x < 0:
         return 0
     p = parent[x]
     sibling = child[p, 0] + child[p, 1] - x
     up, down = meeting == y, meeting == p
-    table, rows = tree.table.T, new.table.T
-    moved = load(table, x)
     # Those that lose x. Row r of `across` belongs to the cluster below the r-th.
     end = parent[y] if up else (parent[p] if down else meeting)
     losers = sum_with_losers(pairwise, tree, new, x, sibling, end)
-    change, left, one, last = -tree.log_psi[p], load(table, sibling), sibling, p
+    left, last = sibling, p
     for r in range(losers):
         v = new.node[r]
         other = child[v, 0] + child[v, 1] - last
         new.size[r] = size[v] - size[x]
         for c in range(d):
-            new.sums[r, c] = (sums[one, c] if r == 0 else new.sums[r - 1, c]) + sums[other, c]
+            new.sums[r, c] = (sums[sibling, c] if r == 0 else new.sums[r - 1, c]) + sums[other, c]
         for c in range(matrices):
             new.pairs[r, c] = pairs[v, c] - pairs[x, c] - new.across[r + 1, c]
-        features(theta, n, new.size[r], new.sums[r], new.pairs[r], new.table[r])
-        whole = load(rows, r)
-        new.log_psi[r] = score(theta, whole, left, load(table, other))
-        change += new.log_psi[r] - tree.log_psi[v]
-        left, last = whole, v
+        list_split(new, r, m + r, left, other)
+        left, last = m + r, v
     # Those that gain it, the new one first.
     if up:  # the new one is what y was
         gainers, r = 1, losers
@@ -294,13 +307,10 @@ def _prune_regraft(data, tree, new):
             new.sums[r, c] = sums[y, c]
         for c in range(matrices):
             new.pairs[r, c] = pairs[y, c]
-        for c in range(tree.table.shape[1]):
-            new.table[r, c] = tree.table[y, c]
-        new.log_psi[r] = score(theta, load(table, y), left, moved)
-        change += new.log_psi[r]
+        list_split(new, r, m + r, left, x)
     else:
         gainers = sum_with_gainers(pairwise, tree, new, x, y, meeting, losers)
-        right, last = moved, y
+        right, last = x, y
         for r in range(losers, losers + gainers):
             v = new.node[r]
             other = y if r == losers else child[v, 0] + child[v, 1] - last
@@ -309,16 +319,21 @@ def _prune_regraft(data, tree, new):
                 new.sums[r, c] = sums[v, c] + sums[x, c]
             for c in range(matrices):
                 new.pairs[r, c] = pairs[v, c] + pairs[x, c] + new.across[r, c]
-            features(theta, n, new.size[r], new.sums[r], new.pairs[r], new.table[r])
-            whole = load(rows, r)
-            new.log_psi[r] = score(theta, whole, right, load(table, other))
-            change += new.log_psi[r]
-            if r > losers:
-                change -= tree.log_psi[v]
-            right, last = whole, v
-        if not down:
-            here = score(theta, load(table, meeting), left, right)
-            change += here - tree.log_psi[meeting]
+            list_split(new, r, m + r, right, other)
+            right, last = m + r, v
+    rows = count = losers + gainers
+    if not up and not down:
+        list_split(new, rows, meeting, left, right)
+        count += 1
+    describe(data, tree, new, rows)
+    score_listed(data, tree, new, count)
+    change = -tree.log_psi[p]
+    for r in range(count):
+        change += new.log_psi[r]
+        if r < losers or losers < r < rows:
+            change -= tree.log_psi[new.node[r]]
+    if count > rows:
+        change -= tree.log_psi[meeting]
     if not change >= 0.0 and not draw(new.stream) < math.exp(change):
         return 0
     for r in range(losers):
@@ -327,7 +342,7 @@ def _prune_regraft(data, tree, new):
     for r in range(losers + 1, losers + gainers):
         write_down(tree, new.node[r], new, r)
     if not up and not down:
-        tree.log_psi[meeting] = here
+        tree.log_psi[meeting] = new.log_psi[rows]
     relink(tree, x, y, sibling)
     top = p if up else (sibling if down else meeting)  # what has the same leaves as before
     new.start[top] = new.start[meeting]
@@ -335,8 +350,9 @@ def _prune_regraft(data, tree, new):
     return 1
 
 
-def _walk(data, tree, new, n_moves):
-    # So many moves, half of each kind; how many were kept.
+@kernel
+def walk(data, tree, new, n_moves):
+    """So many moves of `palmette.regrafts.compiled.ModelData`, half of each kind; how many were kept."""
     kept = 0
     for _ in range(n_moves):
         if draw(new.stream) < 0.5:
@@ -344,11 +360,3 @@ def _walk(data, tree, new, n_moves):
         else:
             kept += prune_regraft(data, tree, new)
     return kept
-
-
-def walker(model: Any) -> Any:
-    """The compiled (data, tree, proposal, n_moves) that makes so many moves."""
-    parts = {"features": model.features, **CompiledRegrafts(model).scorer}
-    made = {"exchange": specialise_called(_exchange, **parts)}
-    made["prune_regraft"] = specialise_called(_prune_regraft, **parts)
-    return specialise(_walk, **made)

@@ -47,10 +47,11 @@ from typing import Any, NamedTuple
 import _tables
 import numpy as np
 from _measuring import verdict
-from _metropolis import empty_proposal, walker
+from _metropolis import empty_proposal, walk
 from sklearn.datasets import load_iris
 
 import palmette as pal
+from palmette.regrafts.compiled import CompiledRegrafts
 from palmette.sampling.chains import Chains
 from palmette.sampling.diagnostics import effective_size, rank_effective_size, rank_r_hat, split_r_hat
 from palmette.sampling.hierarchies.chain import HierarchyChains
@@ -94,14 +95,12 @@ class Metropolis(Palmette):
 
     def __init__(self, moves: HierarchyMoves, starts: list[HierarchyState], n_moves: int, seed: int) -> None:
         super().__init__(moves, starts, n_moves, seed)
-        model = moves.model
-        self.data = (model.theta, model.pairwise)
-        self.kernel = walker(model)
+        self.data = CompiledRegrafts(moves.model).data
         self.room = [empty_proposal(state.tree, seed + i) for i, state in enumerate(self.states)]
 
     def step(self, chain: int) -> float:
         state = self.states[chain]
-        self.kernel(self.data, state.tree, self.room[chain], self.n_moves)
+        walk(self.data, state.tree, self.room[chain], self.n_moves)
         return self.moves.restate(state)[0]  # what rounding has piled up goes
 
 

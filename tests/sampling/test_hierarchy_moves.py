@@ -9,12 +9,17 @@ from move_twin import transition_matrix
 from oracle import Oracle, dasgupta, sum_of_squares
 
 import palmette as pal
+from palmette.compilers.plain import IS_PLAIN
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.sampling import sample_hierarchies
+from palmette.sampling.anywhere import any_hierarchy
+from palmette.sampling.hierarchies import moves as moves_module
+from palmette.sampling.hierarchies import state
 from palmette.sampling.hierarchies.conditioned import conditioned
 from palmette.sampling.hierarchies.moves import HierarchyMoves
+from palmette.search import refine, refine_moves
 
 N = 5
 RNG = np.random.default_rng(5)
@@ -98,6 +103,18 @@ def test_a_compiled_move_follows_the_matrix(name, patch_share):
     assert len(z) >= 5
     assert np.abs(z).max() < 5.0
     assert abs(np.sqrt((z**2).mean()) - 1.0) < 0.1 + 1.5 / np.sqrt(len(z))
+
+
+@pytest.mark.skipif(IS_PLAIN, reason="nothing is compiled")
+def test_moves_are_compiled_once_whatever_the_model():
+    for model, _ in PROBLEMS.values():
+        moves = HierarchyMoves(model)
+        start = any_hierarchy(N, model.labels, RNG)
+        moves.run(moves.start(start, 0, 0), 10)
+        refine(model, start, rounds=1, seconds=None)
+    assert len({model.n_features for model, _ in PROBLEMS.values()}) > 1
+    for compiled in (moves_module._advance, state.restate, refine_moves._advance_compiled):
+        assert len(compiled.signatures) == 1
 
 
 # A user's model is compiled anew in each process: its chains are here, where its moves are.

@@ -56,7 +56,7 @@ MODELS = {
     "own": own,
     "own that forbids": lambda n, seed: own(n, seed, 0.2),
 }
-# Kernels of all models are one template. These are in every run: features of points, a model that is no kernel, and a
+# Kernels are the same for all models. These are in every run: features of points, a model that is no kernel, and a
 # user's; the last two forbid some splits.
 TELLING = {"sum of squares", "function that forbids", "own that forbids"}
 every_model = pytest.mark.parametrize(

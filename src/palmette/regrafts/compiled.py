@@ -1,19 +1,20 @@
 """Regrafts under a model of compiled functions, all statistics of clusters being kept.
 
 They need the pair sums between the moved part S and every cluster: the rows of S are added up once and summed over the
-clusters, children first. All scores follow in the same pass.
+clusters, children first. Then all clusters that a regraft could make are described at once, and all splits scored.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline, kernel, specialise, specialise_inline
+from palmette._jit import inline, kernel
+from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
+from palmette.models.c_functions import features_of, fill_features, score_splits, scores_of
 from palmette.models.evaluate import node_sums
-from palmette.models.features import feature_loader, width_of
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.protocol import Regrafts, weigh
 from palmette.regrafts.tree_state import (
@@ -30,139 +31,143 @@ from palmette.regrafts.tree_state import (
     tree_with,
 )
 
-__all__ = ["CompiledRegrafts"]
+__all__ = ["CompiledRegrafts", "ModelData", "refresh", "survey"]
 
-features: Any = None  # a model's, put in by `specialise`, as are all of these
-score: Any = None
-load: Any = None
-n_sums: Any = None
-n_pairs: Any = None
-add_rows: Any = None
-weigh_rest: Any = None
+
+class ModelData(NamedTuple):
+    """A model as kernels take it: its data, and the addresses of its functions."""
+
+    theta: Floats
+    additive: Floats
+    pairwise: Floats
+    features: int
+    scores: int
 
 
 class CompiledRegrafts(Regrafts):
     """Those of a `SplitModel`; the table of a tree holds features."""
 
     effort = 1 << 19
-    make = staticmethod(specialise)
 
     def __init__(self, model: SplitModel) -> None:
         self._model = model
-        self.data = (model.theta, model.pairwise)
-        self.scorer = {"score": model.score, "load": feature_loader(model.n_features)}
-        some = 2 if model.additive.shape[1] else 0  # conditions are sums, and their number makes no other kernel
-        widths = {"n_sums": width_of(some), "n_pairs": width_of(len(model.pairwise))}
-        add_rows = specialise_inline(_add_rows, n_pairs=widths["n_pairs"])
-        weigh_rest = specialise_inline(_weigh_rest, features=model.features, **self.scorer, **widths)
-        self.survey = specialise(_survey, add_rows=add_rows, weigh_rest=weigh_rest)
-        self.refresh = specialise(_refresh, features=model.features, **self.scorer)
+        arrays = (model.theta, model.additive, model.pairwise)
+        self.data = ModelData(*arrays, features_of(model), scores_of(model))
+        self.survey, self.refresh = survey, refresh
 
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:
         """With the sums of all clusters, and room for their features."""
-        features = np.zeros((hierarchy.n_nodes, self._model.n_features))
+        features = np.zeros((3 * hierarchy.n_nodes, self._model.n_features))
         return tree_with(hierarchy, *node_sums(self._model, hierarchy), features)
 
 
-def _survey(data, tree, walk, moved, top):
+@kernel
+def survey(data, tree, walk, moved, top):
+    """What `Regrafts` says of it."""
     lay_out(tree.parent, tree.child, moved, top, walk)
-    add_rows(data[1], tree.child, moved, walk)
-    weigh_rest(data, tree, walk, moved)
-    _restore(tree, walk)
+    _add_rows(data.pairwise, tree.child, moved, walk)
+    _join(tree, walk, moved)
+    n_losers = _lose(tree, walk, moved)
+    _score_all(data, tree, walk, moved, n_losers)
     weigh(walk)
-    walk.counts[WORK] += tree.size[moved] * (walk.counts[POSITIONS] // 32) * data[1].shape[0]
+    walk.counts[WORK] += tree.size[moved] * (walk.counts[POSITIONS] // 32) * data.pairwise.shape[0]
 
 
+@inline
 def _add_rows(pairwise, child, moved, walk):
-    # walk.across of the leaves: the sum of the rows of `moved`.
-    n = (child.shape[0] + 1) // 2
+    # walk.across: for leaves the sum of the rows of `moved`, for the others what their children have, these first.
+    n, node, across = (child.shape[0] + 1) // 2, walk.node, walk.across
     leaves = (walk.counts[POSITIONS] + 1) // 2
     walk.stack[0], height, is_first = moved, 1, True
-    while height > 0:
+    while height > 0 and pairwise.shape[0] > 0:
         height -= 1
         v = walk.stack[height]
         if v >= n:
             walk.stack[height], walk.stack[height + 1] = child[v, 0], child[v, 1]
             height += 2
             continue
-        for c in range(n_pairs(walk.across)):
+        for c in range(pairwise.shape[0]):
             row = pairwise[c, v]
             if is_first:
                 for x in range(leaves):
-                    walk.across[walk.leaf[x], c] = row[walk.node[walk.leaf[x]]]
+                    across[c, walk.leaf[x]] = row[node[walk.leaf[x]]]
             else:
                 for x in range(leaves):
-                    walk.across[walk.leaf[x], c] += row[walk.node[walk.leaf[x]]]
+                    across[c, walk.leaf[x]] += row[node[walk.leaf[x]]]
         is_first = False
-
-
-def _weigh_rest(data, tree, walk, moved):
-    # All scores of a walk, children first. Clusters that lose the moved part do so for now, so that the tree holds what
-    # every cluster is without it; what they were is kept in the walk.
-    theta, n = data[0], (tree.size.size + 1) // 2
-    across, node, second = walk.across, walk.node, walk.second
-    table, joined = tree.table.T, walk.joined.T
-    part, size = load(table, moved), tree.size[moved]
-    for j in range(walk.counts[POSITIONS]):
-        i = walk.counts[POSITIONS] - 1 - j
-        v, two = node[i], second[i]
-        if two > 0:
-            for c in range(n_pairs(across)):
-                across[i, c] = across[i + 1, c] + across[two, c]
-            walk.log_psi[i] = tree.log_psi[v]
-        if walk.loses[i]:
-            _keep(tree, walk, i)
-            tree.size[v] -= size
-            for c in range(n_sums(tree.sums)):
-                tree.sums[v, c] = tree.sums[node[i + 1], c] + tree.sums[node[two], c]
-            for c in range(n_pairs(across)):
-                tree.pairs[v, c] -= tree.pairs[moved, c] + across[i, c]
-            features(theta, n, tree.size[v], tree.sums[v], tree.pairs[v], tree.table[v])
-            walk.log_psi[i] = score(theta, load(table, v), load(table, node[i + 1]), load(table, node[two]))
-        for c in range(n_sums(tree.sums)):
-            walk.union[c] = tree.sums[v, c] + tree.sums[moved, c]
-        for c in range(n_pairs(across)):
-            walk.union_pairs[c] = tree.pairs[v, c] + (tree.pairs[moved, c] + across[i, c])
-        features(theta, n, tree.size[v] + size, walk.union, walk.union_pairs, walk.joined[i])
-        whole = load(joined, i)
-        walk.beside[i] = score(theta, whole, load(table, v), part)
-        if two > 0:
-            walk.first_with[i] = score(theta, whole, load(joined, i + 1), load(table, node[two]))
-            walk.second_with[i] = score(theta, whole, load(table, node[i + 1]), load(joined, two))
+    for c in range(pairwise.shape[0]):
+        for i in range(walk.counts[POSITIONS] - 1, -1, -1):
+            if walk.second[i] > 0:
+                across[c, i] = across[c, i + 1] + across[c, walk.second[i]]
 
 
 @inline
-def _keep(tree, walk, i):
-    v = walk.node[i]
-    walk.size[i] = tree.size[v]
-    _copy_row(tree.sums, v, walk.sums, i)
-    _copy_row(tree.pairs, v, walk.pairs, i)
-    _copy_row(tree.table, v, walk.table, i)
+def _join(tree, walk, moved):
+    # What is known of all clusters with the moved part, but for those that lose it.
+    count, size = walk.counts[POSITIONS], tree.size[moved]
+    for i in range(count):
+        v = walk.node[i]
+        walk.row[i], walk.size[i], walk.log_psi[i] = v, tree.size[v] + size, tree.log_psi[v]
+        for c in range(tree.sums.shape[1]):
+            walk.sums[i, c] = tree.sums[v, c] + tree.sums[moved, c]
+        for c in range(tree.pairs.shape[1]):
+            walk.pairs[i, c] = tree.pairs[v, c] + (tree.pairs[moved, c] + walk.across[c, i])
+
+
+@inline
+def _lose(tree, walk, moved):
+    # What is known of the clusters that lose the moved part, without it and then with it; lists their splits without.
+    m, count = tree.size.size, 0
+    below, i = walk.node[walk.counts[PLACE]], walk.up[walk.counts[PLACE]]
+    while i >= 0:
+        v, j = walk.node[i], m + count
+        one, two = walk.row[i + 1], walk.row[walk.second[i]]
+        walk.parents[count], walk.lefts[count], walk.rights[count] = m + j, one, two
+        walk.row[i], walk.size[j], walk.size[i] = m + j, tree.size[v] - tree.size[moved], tree.size[v]
+        other = two if one == below else one
+        for c in range(tree.sums.shape[1]):
+            known = walk.sums[j - 1, c] if count else tree.sums[below, c]
+            walk.sums[j, c] = known + tree.sums[other, c]
+            walk.sums[i, c] = walk.sums[j, c] + tree.sums[moved, c]
+        for c in range(tree.pairs.shape[1]):
+            across = tree.pairs[moved, c] + walk.across[c, i]
+            walk.pairs[j, c] = tree.pairs[v, c] - across
+            walk.pairs[i, c] = walk.pairs[j, c] + across
+        below, i = m + j, walk.up[i]
+        count += 1
+    return count
+
+
+@inline
+def _score_all(data, tree, walk, moved, n_losers):
+    # The features of all these clusters, and log ψ of all splits: without, beside, and inside.
+    m, count = tree.size.size, walk.counts[POSITIONS]
+    n, row, parents, lefts, rights = (m + 1) // 2, walk.row, walk.parents, walk.lefts, walk.rights
+    known = walk.size, walk.sums, walk.pairs, walk.table
+    fill_features(data.features, data.theta, n, *known, 0, count)
+    fill_features(data.features, data.theta, n, *known, m, n_losers)
+    splits = tree.table, parents, lefts, rights
+    score_splits(data.scores, data.theta, *splits, n_losers, walk.scores)
+    i = walk.up[walk.counts[PLACE]]
+    for j in range(n_losers):
+        walk.log_psi[i] = walk.scores[j]
+        i = walk.up[i]
+    for i in range(count):
+        rights[i] = moved
+    score_splits(data.scores, data.theta, tree.table, walk.union, row, rights, count, walk.beside)
+    parents[0], lefts[0] = m, row[0]
+    for i in range(count):  # the first position is in none, and what it has beside it stands for that
+        two = walk.second[i]
+        if two > 0:
+            parents[i + 1], lefts[i + 1], rights[i + 1] = m + i, m + i + 1, row[two]
+            parents[two], lefts[two], rights[two] = m + i, row[i + 1], m + two
+    score_splits(data.scores, data.theta, *splits, count, walk.inside)
 
 
 @kernel
-def _restore(tree, walk):
-    # The clusters that lost the moved part get it back.
-    i = walk.up[walk.counts[PLACE]]
-    while i >= 0:
-        v = walk.node[i]
-        tree.size[v] = walk.size[i]
-        _copy_row(walk.sums, i, tree.sums, v)
-        _copy_row(walk.pairs, i, tree.pairs, v)
-        _copy_row(walk.table, i, tree.table, v)
-        i = walk.up[i]
-
-
-@inline
-def _copy_row(source, i, target, j):
-    for c in range(source.shape[1]):
-        target[j, c] = source[i, c]
-
-
-def _refresh(data, tree, walk, moved):
-    # The statistics and log ψ of the clusters in walk.changed.
-    theta, n, p = data[0], (tree.size.size + 1) // 2, tree.pairs.shape[1]
-    table = tree.table.T
+def refresh(data, tree, walk, moved):
+    """What `Regrafts` says of it."""
+    n, count = (tree.size.size + 1) // 2, 0
     for k in range(walk.counts[CHANGES]):
         v, i, what = walk.changed[k, 0], walk.changed[k, 1], walk.changed[k, 2]
         one, two = tree.child[v, 0], tree.child[v, 1]
@@ -171,14 +176,24 @@ def _refresh(data, tree, walk, moved):
                 tree.size[v] = tree.size[one] + tree.size[two]
                 for c in range(tree.sums.shape[1]):
                     tree.sums[v, c] = tree.sums[one, c] + tree.sums[two, c]
-            for c in range(p):
-                across = tree.pairs[moved, c] + walk.across[i, c]
+            for c in range(tree.pairs.shape[1]):
+                across = tree.pairs[moved, c] + walk.across[c, i]
                 if what == IS_NEW:
                     tree.pairs[v, c] = tree.pairs[one, c] + across
                 elif what == GAINS:
                     tree.pairs[v, c] += across
                 elif what == LOSES:
                     tree.pairs[v, c] -= across
-            features(theta, n, tree.size[v], tree.sums[v], tree.pairs[v], tree.table[v])
+            fill_features(data.features, data.theta, n, tree.size, tree.sums, tree.pairs, tree.table, v, 1)
         if v >= n:
-            tree.log_psi[v] = score(theta, load(table, v), load(table, one), load(table, two))
+            walk.parents[count], walk.lefts[count], walk.rights[count] = v, one, two
+            count += 1
+    score_listed(data, tree, walk, count)
+
+
+@inline
+def score_listed(data, tree, walk, count):
+    """log ψ of nodes whose splits are the first of walk.parents, lefts and rights."""
+    score_splits(data.scores, data.theta, tree.table, walk.parents, walk.lefts, walk.rights, count, walk.scores)
+    for j in range(count):
+        tree.log_psi[walk.parents[j]] = walk.scores[j]

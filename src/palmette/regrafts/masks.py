@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from palmette.clusters import lowest_first
@@ -26,10 +22,6 @@ class MaskRegrafts(Regrafts):
         self.data = model
         self.survey, self.refresh = _survey, _refresh
 
-    def make(self, template: Callable[..., Any], **functions: Any) -> Callable[..., Any]:
-        """The template as it is written, in Python, with these functions behind its names."""
-        return types.FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
-
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:
         """With the bit masks of all clusters."""
         no_sums = np.zeros((hierarchy.n_nodes, 0))
@@ -48,7 +40,7 @@ def _survey(model: HierarchyModel, tree: Tree, walk: Walk, moved: int, top: int)
     right = [np.full(r, part), second, second | part, rest[walk.second[lost]]]
     values = model.log_potentials(*lowest_first(np.concatenate(left), np.concatenate(right)))
     ends = np.cumsum([len(part) for part in left])
-    walk.beside[:r], walk.first_with[inner], walk.second_with[inner], own = np.split(values, ends[:-1])
+    walk.beside[:r], walk.inside[inner + 1], walk.inside[walk.second[inner]], own = np.split(values, ends[:-1])
     walk.log_psi[inner] = tree.log_psi[walk.node[inner]]
     walk.log_psi[lost] = own
     weigh(walk)

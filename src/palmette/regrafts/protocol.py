@@ -36,10 +36,6 @@ class Regrafts(Protocol):
     refresh: Callable[..., None]
     """(data, tree, walk, moved): brings the statistics up to date after a `regraft` to a position of the survey."""
 
-    def make(self, template: Callable[..., Any], **functions: Any) -> Callable[..., Any]:
-        """A template as a function of the kind that `survey` and `refresh` are, with these put in."""
-        ...
-
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:
         """The links of a hierarchy, and what `refresh` takes for known."""
         ...
@@ -67,8 +63,8 @@ def weigh(walk):
                 gain -= walk.log_psi[i]
             else:
                 impossible -= 1
-            walk.gain[i + 1], walk.impossible[i + 1] = _add(gain, impossible, walk.first_with[i])
-            walk.gain[j], walk.impossible[j] = _add(gain, impossible, walk.second_with[i])
+            walk.gain[i + 1], walk.impossible[i + 1] = _add(gain, impossible, walk.inside[i + 1])
+            walk.gain[j], walk.impossible[j] = _add(gain, impossible, walk.inside[j])
     walk.counts[WORK] += walk.counts[POSITIONS]
 
 

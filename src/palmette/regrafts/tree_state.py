@@ -44,7 +44,7 @@ class Tree(NamedTuple):
     size: Ints
     sums: Floats  # (m, d)
     pairs: Floats  # (m, p)
-    table: npt.NDArray[Any]  # (m, k): features, or bit masks
+    table: npt.NDArray[Any]  # (m, k): features, or bit masks; of features 2m rows more, which are those of a walk
     log_psi: Floats  # (m,): of the split of an inner node
 
 
@@ -52,7 +52,9 @@ class Walk(NamedTuple):
     """The rest of a cluster in preorder, without the part that is moved, and what it would be with it.
 
     The first child of position i is at i + 1, the second at `second[i]`, which is 0 for a leaf. Below, "with" means:
-    if the moved part belonged to the cluster as well.
+    if the moved part belonged to the cluster as well. What is known of clusters that no node has now is in 2m rows: row
+    i is the cluster of position i with, and from row m on come those that lose the part, as they are without, the
+    lowest first.
     """
 
     node: Ints
@@ -61,20 +63,22 @@ class Walk(NamedTuple):
     loses: npt.NDArray[np.bool_]  # whether the moved part is below it now
     leaf: Ints  # positions of the leaves
     stack: Ints
-    size: Ints  # what is known of a cluster that loses the moved part, while the tree has it without
-    sums: Floats
-    pairs: Floats
-    table: npt.NDArray[Any]
-    union: Floats  # (d,): the sums of one cluster with
-    union_pairs: Floats  # (p,)
-    across: Floats  # (m, p): sums over pairs of this cluster and the moved part
-    joined: npt.NDArray[Any]  # (m, k): the table of the cluster with
+    size: Ints  # (2m,)
+    sums: Floats  # (2m, d)
+    pairs: Floats  # (2m, p)
+    table: npt.NDArray[Any]  # (2m, k): the rows behind those of the tree, so that splits have clusters of both
+    row: Ints  # of the tree's table: where the cluster without is, a node's if it loses nothing
+    union: Ints  # m + i: where the cluster with is
+    across: Floats  # (p, m): sums over pairs of this cluster and the moved part
     log_psi: Floats  # of its split without
-    first_with: Floats  # log ψ of its split if the moved part is in the first child
-    second_with: Floats
+    inside: Floats  # log ψ of the split of the cluster above if the moved part is in this one
     beside: Floats  # log ψ of the split {this cluster, moved part}
     gain: Floats  # Σ log ψ with the part beside it, finite terms, up to a constant
     impossible: Ints  # how many terms are −inf, up to a constant
+    parents: Ints  # splits that are scored at once, as rows of the tree's table, and log ψ of them
+    lefts: Ints
+    rights: Ints
+    scores: Floats
     changed: Ints  # (m, 3): node, position, and what happened to its cluster
     counts: Ints  # (4,): see POSITIONS and so on
 
@@ -93,10 +97,11 @@ def empty_walk(tree: Tree) -> Walk:
     m, d, p = len(tree.size), tree.sums.shape[1], tree.pairs.shape[1]
     ints = lambda *shape: np.zeros(shape, dtype=np.int64)  # noqa: E731
     links = (ints(m), ints(m), ints(m), np.zeros(m, dtype=bool), ints(m), ints(2 * m + 4))
-    kept = (ints(m), np.zeros((m, d)), np.zeros((m, p)), np.zeros_like(tree.table))
-    joined = (np.zeros(d), np.zeros(p), np.zeros((m, p)), np.zeros_like(tree.table))
-    values = [np.zeros(m) for _ in range(5)]
-    return Walk._make([*links, *kept, *joined, *values, ints(m), ints(m, 3), ints(4)])
+    rows = (ints(2 * m), np.zeros((2 * m, d)), np.zeros((2 * m, p)), tree.table[m:])
+    where = (ints(m), np.arange(m, 2 * m))
+    values = [np.zeros((p, m)), *(np.zeros(m) for _ in range(4)), ints(m)]
+    splits = (ints(m), ints(m), ints(m), np.zeros(m))
+    return Walk._make([*links, *rows, *where, *values, *splits, ints(m, 3), ints(4)])
 
 
 @inline
@@ -107,8 +112,8 @@ def _copy(source, target):
 
 
 @inline
-def _copy_rows(source, target):
-    for i in range(source.shape[0]):
+def _copy_rows(source, target, count):
+    for i in range(count):
         for j in range(source.shape[1]):
             target[i, j] = source[i, j]
 
@@ -116,12 +121,13 @@ def _copy_rows(source, target):
 @kernel
 def copy_tree(source, target):
     """Make `target` the same as `source`."""
+    m = source.size.size
     _copy(source.parent, target.parent)
-    _copy_rows(source.child, target.child)
+    _copy_rows(source.child, target.child, m)
     _copy(source.size, target.size)
-    _copy_rows(source.sums, target.sums)
-    _copy_rows(source.pairs, target.pairs)
-    _copy_rows(source.table, target.table)
+    _copy_rows(source.sums, target.sums, m)
+    _copy_rows(source.pairs, target.pairs, m)
+    _copy_rows(source.table, target.table, m)
     _copy(source.log_psi, target.log_psi)
 
 

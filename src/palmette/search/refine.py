@@ -30,7 +30,7 @@ from palmette.progress import Progress
 from palmette.regrafts import regrafts_of
 from palmette.regrafts.tree_state import WORK, total
 from palmette.search.found import Found
-from palmette.search.refine_moves import advancer, keep_better, queue_all, round_agenda
+from palmette.search.refine_moves import advance, keep_better, queue_all, round_agenda
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["FEW_ROUNDS", "LocalOptimum", "local_optima", "refine"]
@@ -158,10 +158,9 @@ class _Search:
     def __init__(self, model: HierarchyModel, hierarchy: Hierarchy) -> None:
         self.model = model
         self._regrafts = regrafts_of(model)
-        self._advance = advancer(self._regrafts)
         aligned = hierarchy.aligned_to(model.labels)
         tree, walk = self._regrafts.tree_of(aligned)
-        self._advance(self._regrafts.data, tree, tree, walk, round_agenda(hierarchy.n_nodes, 0, 0), 0)
+        advance(self._regrafts, tree, tree, walk, round_agenda(hierarchy.n_nodes, 0, 0), 0)
         self.start = LocalOptimum(aligned, model.log_potential(aligned), total(tree.log_psi)[0])
         self._best_of_clusters([aligned])
 
@@ -180,7 +179,7 @@ class _Search:
             kept.log_psi[:] = -np.inf  # whatever comes is better
         while not clock.is_up():
             walk.counts[WORK] = 0
-            if self._advance(self._regrafts.data, tree, kept, walk, agenda, self._regrafts.effort):
+            if advance(self._regrafts, tree, kept, walk, agenda, self._regrafts.effort):
                 after = total(kept.log_psi)
                 if number or after == before:
                     break

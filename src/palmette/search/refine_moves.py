@@ -7,18 +7,21 @@ out is kept unless it is worse. Clusters of all sizes take their turns; small on
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._jit import kernel
 from palmette.array_types import Ints
+from palmette.regrafts.compiled import CompiledRegrafts, refresh, survey
 from palmette.regrafts.protocol import Regrafts, best_position
 from palmette.regrafts.tree_state import (
     PLACE,
     POSITIONS,
     WORK,
+    Tree,
+    Walk,
     ancestor_of_size,
     copy_tree,
     leaf_of_rank,
@@ -27,7 +30,7 @@ from palmette.regrafts.tree_state import (
 )
 from palmette.sampling.chance import chance, new_stream
 
-__all__ = ["Agenda", "advancer", "keep_better", "queue_all", "round_agenda"]
+__all__ = ["Agenda", "advance", "keep_better", "queue_all", "round_agenda"]
 
 _KICKS = 100  # in a round
 _SMALLEST = 6.0  # leaves in the cluster that a kick happens in
@@ -37,9 +40,6 @@ _MOST_PARTS = 5  # that one kick displaces
 # What is to be done next: how many parts wait, how many have been moved since the last kick; kicks left, parts that the
 # present kick has still to displace, a leaf of the cluster that it happens in, and the size of this cluster.
 _WAITING, _MOVED, _KICKS_LEFT, _PARTS_LEFT, _LEAF, _WINDOW = range(6)
-
-survey: Any = None  # of `Regrafts`, put in by its `make`
-refresh: Any = None
 
 
 class Agenda(NamedTuple):
@@ -152,36 +152,59 @@ def _random_position(walk, stream):
     return (place + 1 + int(chance(stream) * (r - 1))) % r
 
 
-def _advance(data, tree, kept, walk, agenda, effort):
-    # One survey after the other, until all is done (True) or the walk has done so much work (False). When nothing is
-    # left to repair, the next kick is given to the better one of `tree` and `kept`.
+@kernel
+def _next_part(tree, kept, agenda):
+    # What is to be surveyed next: a part, the cluster that it stays below, and whether it is displaced and not put
+    # where it is best; −1 if all is done. When nothing is left to repair, the next kick is given to the better one of
+    # `tree` and `kept`.
     parent, child, size, plan = tree.parent, tree.child, tree.size, agenda.plan
-    while walk.counts[WORK] < effort:
+    while True:
         if plan[_WAITING] == 0 and plan[_PARTS_LEFT] == 0:
             keep_better(tree, kept)
             if plan[_KICKS_LEFT] == 0:
-                return True
+                return -1, -1, False
             _plan_kick(parent, size, agenda)
-        displaces = plan[_PARTS_LEFT] > 0
-        if displaces:
+        if plan[_PARTS_LEFT] > 0:
             plan[_PARTS_LEFT] -= 1
             top = ancestor_of_size(parent, size, plan[_LEAF], plan[_WINDOW])
-            moved = _random_part(parent, child, size, top, agenda.stream)
-        else:
-            moved = _take(agenda)
-            if parent[moved] < 0:
-                continue
-            top = ancestor_of_size(parent, size, parent[moved], _WIDER * plan[_WINDOW])
+            return _random_part(parent, child, size, top, agenda.stream), top, True
+        moved = _take(agenda)
+        if parent[moved] >= 0:
+            return moved, ancestor_of_size(parent, size, parent[moved], _WIDER * plan[_WINDOW]), False
+
+
+@kernel
+def _move(tree, walk, agenda, moved, displaces):
+    # Regraft the surveyed part; whether it is elsewhere now.
+    target = _random_position(walk, agenda.stream) if displaces else best_position(walk)
+    if target == walk.counts[PLACE]:
+        return False
+    regraft(tree.parent, tree.child, moved, target, walk)
+    _note_move(tree.parent, tree.child, moved, walk.node[walk.counts[PLACE]], agenda)
+    return True
+
+
+@kernel
+def _advance_compiled(data, tree, kept, walk, agenda, effort):
+    while walk.counts[WORK] < effort:
+        moved, top, displaces = _next_part(tree, kept, agenda)
+        if moved < 0:
+            return True
         survey(data, tree, walk, moved, top)
-        target = _random_position(walk, agenda.stream) if displaces else best_position(walk)
-        sibling = walk.node[walk.counts[PLACE]]
-        if target != walk.counts[PLACE]:
-            regraft(parent, child, moved, target, walk)
+        if _move(tree, walk, agenda, moved, displaces):
             refresh(data, tree, walk, moved)
-            _note_move(parent, child, moved, sibling, agenda)
     return False
 
 
-def advancer(regrafts: Regrafts) -> Any:
-    """The function (data, tree, kept, walk, agenda, effort) that works through an agenda; True if all is done."""
-    return regrafts.make(_advance, survey=regrafts.survey, refresh=regrafts.refresh)
+def advance(regrafts: Regrafts, tree: Tree, kept: Tree, walk: Walk, agenda: Agenda, effort: int) -> bool:
+    """One survey after the other, until all is done (True) or the walk has done so much work (False)."""
+    if isinstance(regrafts, CompiledRegrafts):
+        return bool(_advance_compiled(regrafts.data, tree, kept, walk, agenda, effort))
+    while walk.counts[WORK] < effort:
+        moved, top, displaces = _next_part(tree, kept, agenda)
+        if moved < 0:
+            return True
+        regrafts.survey(regrafts.data, tree, walk, moved, top)
+        if _move(tree, walk, agenda, moved, displaces):
+            regrafts.refresh(regrafts.data, tree, walk, moved)
+    return False

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import specialise_inline
+from palmette._jit import inline, with_functions
 from palmette.models.base import recast
 from palmette.models.features import all_but_the_last
 from palmette.models.split_model import SplitModel
@@ -20,7 +20,7 @@ from palmette.passes.hierarchies.conditions import HierarchyConditions
 
 __all__ = ["conditioned"]
 
-features: Any = None  # a model's, put in by `specialise_inline`
+features: Any = None  # a model's, put in by `_kind`
 score: Any = None
 shorten: Any = None
 
@@ -54,8 +54,8 @@ def _kind(base: type[SplitModel]) -> type[SplitModel]:
         """A model under conditions."""
 
         n_features = base.n_features + 1
-        features = staticmethod(specialise_inline(_features, features=base.features))
-        score = staticmethod(specialise_inline(_score, score=base.score, shorten=all_but_the_last))
+        features = staticmethod(inline(with_functions(_features, {"features": base.features})))
+        score = staticmethod(inline(with_functions(_score, {"score": base.score, "shorten": all_but_the_last})))
 
     return Conditioned
 

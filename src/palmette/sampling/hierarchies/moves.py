@@ -9,22 +9,22 @@ other choice depends on where it was, so this is Gibbs sampling, but for places 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise
+from palmette._jit import inline, kernel
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.evaluate import no_log_potential
 from palmette.models.split_model import SplitModel
-from palmette.regrafts.compiled import CompiledRegrafts
-from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, leaf_of_rank, regraft, tree_with
+from palmette.regrafts.compiled import CompiledRegrafts, refresh, survey
+from palmette.regrafts.tree_state import PLACE, POSITIONS, Tree, Walk, empty_walk, leaf_of_rank, regraft
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, choose_another, new_stream
-from palmette.sampling.hierarchies.patches import N_STOPS, Patch, empty_patch, redrawer
-from palmette.sampling.hierarchies.state import list_nodes, restater
+from palmette.sampling.hierarchies.patches import N_STOPS, Patch, empty_patch, redraw
+from palmette.sampling.hierarchies.state import list_nodes, restate
 from palmette.trellis.counting import log_hierarchies
 
 __all__ = ["HierarchyMoves", "HierarchyState"]
@@ -33,10 +33,6 @@ _MOST_PATCHES, _FEWEST_PATCHES = 0.25, 0.04  # of all moves: a patch is a large 
 _LEAVES = 0.8  # of all regrafts: what is slowest is mostly a leaf that belongs to two places far apart
 _SMALLEST = 3.0  # leaves of the cluster that a move happens in
 _BEYOND = 5.0  # times all leaves: scales go so far, since the slowest clusters are those that things come to from afar
-
-survey: Any = None  # put in by `specialise`
-refresh: Any = None
-redraw: Any = None
 
 
 class HierarchyState(NamedTuple):
@@ -74,7 +70,7 @@ def _choose_part(child, size, top, stream):
         rank -= 1
 
 
-@kernel
+@inline
 def _choose_position(walk, temper, penalty, stream, values):
     # The next place of the surveyed part; −1 if a score is no number.
     count = walk.counts[POSITIONS]
@@ -89,6 +85,7 @@ def _choose_position(walk, temper, penalty, stream, values):
     return choose_another(values, count, walk.counts[PLACE], stream)
 
 
+@kernel
 def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves, values):
     # So many moves; how many regrafts and patches changed something, or −1 for a score that is no number.
     changed = 0
@@ -134,16 +131,13 @@ def _record(child, nodes, numbers, out):
 
 
 class HierarchyMoves:
-    """The compiled moves of a model."""
+    """The moves of a model."""
 
     def __init__(self, model: SplitModel, *, patches: float | None = None, n_stops: int = N_STOPS) -> None:
         self.model = model
         share = max(_FEWEST_PATCHES, min(_MOST_PATCHES, 4.0 / model.n_leaves))  # about four in a sweep
         self._patches, self._n_stops = share if patches is None else patches, n_stops
-        regrafts = CompiledRegrafts(model)
-        self._regrafts = regrafts
-        self._move = specialise(_advance, survey=regrafts.survey, refresh=regrafts.refresh, redraw=redrawer(model))
-        self._restate = restater(model)
+        self._regrafts = CompiledRegrafts(model)
 
     @property
     def n_moves(self) -> int:
@@ -161,9 +155,7 @@ class HierarchyMoves:
 
     def start(self, hierarchy: Hierarchy, seed: int, chain: int) -> HierarchyState:
         """A chain at a binary hierarchy of the model's leaves in the model's order."""
-        model, m = self.model, hierarchy.n_nodes
-        widths = (model.additive.shape[1], len(model.pairwise), model.n_features)
-        tree = tree_with(hierarchy, *(np.zeros((m, width)) for width in widths))
+        tree = self._regrafts.empty_tree(hierarchy)
         state = HierarchyState(tree, empty_walk(tree), empty_patch(tree, self._n_stops), new_stream(seed, chain))
         self.restate(state)
         return state
@@ -175,7 +167,7 @@ class HierarchyMoves:
         tree, m = state.tree, len(state.tree.size)
         values = np.empty(m)
         what = (self._regrafts.data, tree, state.walk, state.patch, state.stream)
-        if self._move(*what, temper, penalty, self._patches, n_moves, values) < 0:
+        if _advance(*what, temper, penalty, self._patches, n_moves, values) < 0:
             raise no_log_potential(self.model)
         return self.restate(state)
 
@@ -183,7 +175,7 @@ class HierarchyMoves:
         """All statistics anew; Σ log ψ over the possible splits, and the number of impossible ones."""
         tree, patch = state.tree, state.patch
         list_nodes(tree.child, int(np.argmin(tree.parent)), patch.nodes, patch.stack)
-        total, impossible = self._restate(self._regrafts.data, self.model.additive, tree, patch.nodes, patch.leaves)
+        total, impossible = restate(self._regrafts.data, tree, state.walk, patch.nodes, patch.leaves)
         return float(total), int(impossible)
 
     def record(self, state: HierarchyState, out: npt.NDArray[np.int32]) -> None:

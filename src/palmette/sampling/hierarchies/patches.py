@@ -14,27 +14,47 @@ probability min(1, N_k before / N_k after). That is detailed balance for any mod
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline, kernel, specialise, specialise_called
+from palmette._immutable import read_only
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
-from palmette.models.features import feature_loader
-from palmette.models.split_model import SplitModel
+from palmette.models.c_functions import fill_features, score_splits
 from palmette.numeric import add_exponentials, largest
-from palmette.recursions.subsets import next_subset
 from palmette.regrafts.tree_state import Tree
 from palmette.sampling.chance import chance, choose, tempered
 from palmette.sampling.hierarchies.state import list_nodes
 
-__all__ = ["N_STOPS", "Patch", "add_across", "add_unions", "empty_patch", "insider", "redrawer"]
+__all__ = ["N_STOPS", "Patch", "empty_patch", "redraw", "sum_inside", "weigh_splits"]
 
 N_STOPS = 8  # of a patch, at most: more cost more than they gain
 
-features: Any = None  # a model's, put in by `specialise`
-score: Any = None
-load: Any = None
+
+class Splits(NamedTuple):
+    """All splits of all sets of stops, those of S from number first[S] on, the lowest stop on the left.
+
+    Those of fewer stops come first, so the same lists serve patches of any size.
+    """
+
+    first: Ints  # (2^k + 1,)
+    parents: Ints
+    lefts: Ints
+    rights: Ints
+
+
+@functools.cache
+def _all_splits(k: int) -> Splits:
+    first, found = [0], []
+    for S in range(1 << k):
+        rest, sub = S & (S - 1), 0
+        while sub != rest:
+            found.append((S, S ^ rest | sub, rest ^ sub))
+            sub = (sub - rest) & rest
+        first.append(len(found))
+    return Splits(*(read_only(np.array(values, dtype=np.int64)) for values in (first, *zip(*found, strict=True))))
 
 
 class Patch(NamedTuple):
@@ -54,9 +74,11 @@ class Patch(NamedTuple):
     sums: Floats  # (2^k, d)
     pairs: Floats  # (2^k, p)
     table: Floats  # (2^k, features)
+    splits: Splits
+    log_psi: Floats  # of each of them
     Z: Floats  # (2^k,): log of the sum over all hierarchies over these stops
     values: Floats  # (2^(k − 1),)
-    drawn: Ints  # (k, 2): a cluster of the draw and its left part, as sets of stops, parents first
+    drawn: Ints  # (k, 2): a cluster of the draw, as a set of stops, and the number of its split, parents first
     before: Ints  # (k, 2): the children of the opened nodes before the draw
 
 
@@ -67,7 +89,9 @@ def empty_patch(tree: Tree, n_stops: int) -> Patch:
     chosen = (np.zeros((m, k + 1)), ints(m), ints(m + 2), ints(m + 2), ints(k), ints(k))
     members = (ints(m), ints(k + 1), np.zeros(m), np.zeros((p, k, k)))
     unions = (ints(1 << k), np.zeros((1 << k, d)), np.zeros((1 << k, p)), np.zeros((1 << k, tree.table.shape[1])))
-    return Patch(*chosen, *members, *unions, np.zeros(1 << k), np.zeros(1 << (k - 1)), ints(k, 2), ints(k, 2))
+    splits = _all_splits(k)
+    scores = (splits, np.zeros(len(splits.parents)), np.zeros(1 << k), np.zeros(1 << (k - 1)))
+    return Patch(*chosen, *members, *unions, *scores, ints(k, 2), ints(k, 2))
 
 
 @inline
@@ -127,8 +151,8 @@ def _choose_stops(child, top, k, stream, patch):
 
 
 @kernel
-def add_across(pairwise, child, k, patch):
-    """The sums over pairs between any two stops, from the leaves below them."""
+def _add_across(pairwise, child, k, patch):
+    # The sums over pairs between any two stops, from the leaves below them.
     n = (child.shape[0] + 1) // 2
     leaves, first, row, across = patch.leaves, patch.first, patch.row, patch.across
     m = 0
@@ -162,8 +186,8 @@ def add_across(pairwise, child, k, patch):
 
 
 @kernel
-def add_unions(tree, k, patch):
-    """Sizes, sums and pair sums of all unions of stops: one stop joins those made of the stops before it."""
+def _add_unions(tree, k, patch):
+    # Sizes, sums and pair sums of all unions of stops: one stop joins those made of the stops before it.
     size, sums, pairs, across = patch.size, patch.sums, patch.pairs, patch.across
     size[0] = 0  # and the sums of nothing are never written to
     for i in range(k):
@@ -180,29 +204,33 @@ def add_unions(tree, k, patch):
                 pairs[S | bit, c] = found
 
 
-def _score_splits(theta, table, S, Z, temper, penalty, values):
-    # log ψ^t Z(L) Z(R) of all splits of S, the lowest stop in L; returns how many there are.
-    lowest = S & -S
-    rest, sub, count = S ^ lowest, 0, 0
-    whole = load(table, S)
-    while sub != rest:
-        left, right = lowest | sub, rest ^ sub
-        log_psi = score(theta, whole, load(table, left), load(table, right))
-        values[count] = tempered(log_psi, temper, penalty) + (Z[left] + Z[right])
-        count += 1
-        sub = next_subset(sub, rest)
+@inline
+def weigh_splits(patch, S, temper, penalty):
+    """Fills patch.values with log ψ^t Z(L) Z(R) of all splits of S, after `sum_inside`; how many there are."""
+    splits, Z = patch.splits, patch.Z
+    first = splits.first[S]
+    count = splits.first[S + 1] - first
+    for j in range(count):
+        left = splits.lefts[first + j]
+        patch.values[j] = tempered(patch.log_psi[first + j], temper, penalty) + (Z[left] + Z[S ^ left])
     return count
 
 
-def _sum_inside(data, tree, k, temper, penalty, patch):
-    # Z of all unions of stops.
-    theta, n, Z, table = data[0], (tree.size.size + 1) // 2, patch.Z, patch.table.T
+@kernel
+def sum_inside(data, tree, k, temper, penalty, patch):
+    """Z of all unions of the stops that were chosen."""
+    n, splits, Z = (tree.parent.size + 1) // 2, patch.splits, patch.Z
+    _add_across(data.pairwise, tree.child, k, patch)
+    _add_unions(tree, k, patch)
+    unions = patch.size, patch.sums, patch.pairs, patch.table
+    fill_features(data.features, data.theta, n, *unions, 1, (1 << k) - 1)
+    lists = splits.parents, splits.lefts, splits.rights
+    score_splits(data.scores, data.theta, patch.table, *lists, splits.first[1 << k], patch.log_psi)
     for S in range(1, 1 << k):
-        features(theta, n, patch.size[S], patch.sums[S], patch.pairs[S], patch.table[S])
         if S & (S - 1) == 0:
             Z[S] = 0.0
             continue
-        count = score_splits(theta, table, S, Z, temper, penalty, patch.values)
+        count = weigh_splits(patch, S, temper, penalty)
         top = largest(patch.values, count)
         Z[S] = top
         if top > -np.inf:
@@ -212,20 +240,17 @@ def _sum_inside(data, tree, k, temper, penalty, patch):
                 Z[S] += patch.values[j]
 
 
-def _draw_between(data, k, temper, penalty, stream, patch):
-    # Clusters of the draw and their left parts, parents first.
-    table, drawn = patch.table.T, patch.drawn
+@kernel
+def _draw_between(k, temper, penalty, stream, patch):
+    # Clusters of the draw and their splits, parents first.
+    splits, drawn = patch.splits, patch.drawn
     drawn[0, 0], known = (1 << k) - 1, 1
     for q in range(k - 1):
         S = drawn[q, 0]
-        count = score_splits(data[0], table, S, patch.Z, temper, penalty, patch.values)
-        chosen = choose(patch.values, count, chance(stream))
-        lowest = S & -S
-        rest, sub = S ^ lowest, 0
-        for _ in range(chosen):
-            sub = next_subset(sub, rest)
-        drawn[q, 1] = lowest | sub
-        for part in (lowest | sub, rest ^ sub):
+        count = weigh_splits(patch, S, temper, penalty)
+        number = splits.first[S] + choose(patch.values, count, chance(stream))
+        drawn[q, 1] = number
+        for part in (splits.lefts[number], splits.rights[number]):
             if part & (part - 1):
                 drawn[known, 0] = part
                 known += 1
@@ -245,39 +270,33 @@ def _stop_or_next(part, stops, opened, known):
 @kernel
 def _link(child, k, patch):
     # The children of the opened nodes in the draw, and their N_j.
-    known = 1
+    known, splits = 1, patch.splits
     for q in range(k - 1):
-        v, left = patch.opened[q], patch.drawn[q, 1]
-        child[v, 0], known = _stop_or_next(left, patch.stops, patch.opened, known)
-        child[v, 1], known = _stop_or_next(patch.drawn[q, 0] ^ left, patch.stops, patch.opened, known)
+        v, number = patch.opened[q], patch.drawn[q, 1]
+        child[v, 0], known = _stop_or_next(splits.lefts[number], patch.stops, patch.opened, known)
+        child[v, 1], known = _stop_or_next(splits.rights[number], patch.stops, patch.opened, known)
     for q in range(k - 1):
         _count_one(child, patch.counts, patch.opened[k - 2 - q], k)
 
 
-def _settle(data, tree, k, patch):
+@kernel
+def _settle(tree, k, patch):
     # What is known of the opened nodes, from the tables of their clusters.
-    theta, table = data[0], patch.table.T
     for q in range(k - 1):
-        v, S, left = patch.opened[q], patch.drawn[q, 0], patch.drawn[q, 1]
+        v, S = patch.opened[q], patch.drawn[q, 0]
         tree.parent[tree.child[v, 0]] = tree.parent[tree.child[v, 1]] = v
-        tree.size[v] = patch.size[S]
+        tree.size[v], tree.log_psi[v] = patch.size[S], patch.log_psi[patch.drawn[q, 1]]
         for c in range(tree.sums.shape[1]):
             tree.sums[v, c] = patch.sums[S, c]
         for c in range(tree.pairs.shape[1]):
             tree.pairs[v, c] = patch.pairs[S, c]
         for c in range(tree.table.shape[1]):
             tree.table[v, c] = patch.table[S, c]
-        tree.log_psi[v] = score(theta, load(table, S), load(table, left), load(table, S ^ left))
 
 
-score_splits: Any = None
-sum_inside: Any = None
-draw_between: Any = None
-settle: Any = None
-
-
-def _redraw(data, tree, patch, top, temper, penalty, stream):
-    # One patch below `top`; 1 if it was kept, 0 if not, −1 if a score is no number.
+@kernel
+def redraw(data, tree, patch, top, temper, penalty, stream):
+    """Draw one patch below `top` anew; 1 if that was kept, 0 if not, −1 if a score is no number."""
     k = min(patch.stops.size, tree.size[top])
     if k < 3:
         return 0
@@ -285,15 +304,13 @@ def _redraw(data, tree, patch, top, temper, penalty, stream):
     _count_below(child, top, k, patch)
     before = patch.counts[top, k]
     _choose_stops(child, top, k, stream, patch)
-    add_across(data[1], child, k, patch)
-    add_unions(tree, k, patch)
     sum_inside(data, tree, k, temper, penalty, patch)
     whole = patch.Z[(1 << k) - 1]
     if not whole < np.inf:
         return -1
     if whole == -np.inf:
         return 0
-    draw_between(data, k, temper, penalty, stream, patch)
+    _draw_between(k, temper, penalty, stream, patch)
     for q in range(k - 1):
         patch.before[q, 0], patch.before[q, 1] = child[patch.opened[q], 0], child[patch.opened[q], 1]
     _link(child, k, patch)
@@ -301,27 +318,5 @@ def _redraw(data, tree, patch, top, temper, penalty, stream):
         for q in range(k - 1):
             child[patch.opened[q], 0], child[patch.opened[q], 1] = patch.before[q, 0], patch.before[q, 1]
         return 0
-    settle(data, tree, k, patch)
+    _settle(tree, k, patch)
     return 1
-
-
-def insider(model: SplitModel) -> dict[str, Any]:
-    """The compiled parts `score_splits` (theta, table, S, Z, temper, penalty, values), and `sum_inside`, which fills Z.
-
-    Both are for patches whose stops are chosen, after `add_across` and `add_unions`.
-    """
-    score_splits = specialise_called(_score_splits, score=model.score, load=feature_loader(model.n_features))
-    sum_inside = specialise_called(_sum_inside, features=model.features, score_splits=score_splits)
-    return {"score_splits": score_splits, "sum_inside": sum_inside}
-
-
-def redrawer(model: SplitModel) -> Any:
-    """The compiled (data, tree, patch, top, temper, penalty, stream) that draws one patch below `top` anew."""
-    scorer = {"score": model.score, "load": feature_loader(model.n_features)}
-    parts = insider(model)
-    return specialise(
-        _redraw,
-        sum_inside=parts["sum_inside"],
-        draw_between=specialise_called(_draw_between, score_splits=parts["score_splits"]),
-        settle=specialise_called(_settle, **scorer),
-    )

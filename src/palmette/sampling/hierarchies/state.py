@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from palmette._jit import kernel, specialise
-from palmette.models.features import feature_loader
-from palmette.models.split_model import SplitModel
+from palmette._jit import kernel
+from palmette.models.c_functions import fill_features
+from palmette.regrafts.compiled import score_listed
 
-__all__ = ["list_nodes", "restater"]
-
-features: Any = None  # a model's, put in by `specialise`
-score: Any = None
-load: Any = None
+__all__ = ["list_nodes", "restate"]
 
 
 @kernel
@@ -33,12 +27,15 @@ def list_nodes(child, root, nodes, stack):
     return m
 
 
-def _restate(data, additive, tree, nodes, leaves):
-    # All statistics anew from the links, so that rounding cannot pile up; returns Σ log ψ and how many are −inf.
-    theta, pairwise = data
-    n, child = (tree.size.size + 1) // 2, tree.child
-    table = tree.table.T
-    m, impossible, total = n, 0, 0.0
+@kernel
+def restate(data, tree, walk, nodes, leaves):
+    """All statistics anew from the links, so that rounding cannot pile up; Σ log ψ, and how many are −inf.
+
+    `nodes` are listed by `list_nodes`; `leaves` and the walk are room.
+    """
+    additive, pairwise, child = data.additive, data.pairwise, tree.child
+    n = (nodes.size + 1) // 2
+    m, count = n, 0
     for i in range(nodes.size):  # from the last leaf on; those below a node come just before it
         v = nodes[nodes.size - 1 - i]
         if v < n:
@@ -49,30 +46,27 @@ def _restate(data, additive, tree, nodes, leaves):
             for c in range(pairwise.shape[0]):
                 tree.pairs[v, c] = 0.0
             tree.size[v] = 1
+            continue
+        one, two = child[v, 0], child[v, 1]
+        tree.size[v] = tree.size[one] + tree.size[two]
+        for c in range(additive.shape[1]):
+            tree.sums[v, c] = tree.sums[one, c] + tree.sums[two, c]
+        middle = m + tree.size[one]
+        for c in range(pairwise.shape[0]):
+            across = 0.0
+            for x in range(m, middle):
+                row = pairwise[c, leaves[x]]
+                for y in range(middle, m + tree.size[v]):
+                    across += row[leaves[y]]
+            tree.pairs[v, c] = tree.pairs[one, c] + tree.pairs[two, c] + across
+        walk.parents[count], walk.lefts[count], walk.rights[count] = v, one, two
+        count += 1
+    fill_features(data.features, data.theta, n, tree.size, tree.sums, tree.pairs, tree.table, 0, nodes.size)
+    score_listed(data, tree, walk, count)
+    impossible, total = 0, 0.0
+    for j in range(count):
+        if walk.scores[j] == -np.inf:
+            impossible += 1
         else:
-            one, two = child[v, 0], child[v, 1]
-            tree.size[v] = tree.size[one] + tree.size[two]
-            for c in range(additive.shape[1]):
-                tree.sums[v, c] = tree.sums[one, c] + tree.sums[two, c]
-            middle = m + tree.size[one]
-            for c in range(pairwise.shape[0]):
-                across = 0.0
-                for x in range(m, middle):
-                    row = pairwise[c, leaves[x]]
-                    for y in range(middle, m + tree.size[v]):
-                        across += row[leaves[y]]
-                tree.pairs[v, c] = tree.pairs[one, c] + tree.pairs[two, c] + across
-        features(theta, n, tree.size[v], tree.sums[v], tree.pairs[v], tree.table[v])
-        if v >= n:
-            value = score(theta, load(table, v), load(table, child[v, 0]), load(table, child[v, 1]))
-            tree.log_psi[v] = value
-            if value == -np.inf:
-                impossible += 1
-            else:
-                total += value
+            total += walk.scores[j]
     return total, impossible
-
-
-def restater(model: SplitModel) -> Any:
-    """The compiled (data, additive, tree, nodes, leaves) that states all anew; Σ log ψ, and how many are −inf."""
-    return specialise(_restate, features=model.features, score=model.score, load=feature_loader(model.n_features))

@@ -12,24 +12,23 @@ arranged, so every arrangement comes to this tiling with the same probability.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise, specialise_called
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Indices, Ints, Words
 from palmette.hashing import empty_table, fill_table, slot_of
 from palmette.models.split_model import SplitModel
 from palmette.numeric import exponential
 from palmette.progress import Progress
-from palmette.recursions.subsets import next_subset
 from palmette.regrafts.compiled import CompiledRegrafts
-from palmette.regrafts.tree_state import Tree
+from palmette.regrafts.tree_state import Tree, empty_walk
 from palmette.sampling.anywhere import any_hierarchy
 from palmette.sampling.chance import chance, new_stream
-from palmette.sampling.hierarchies.patches import N_STOPS, Patch, add_across, add_unions, empty_patch, insider
-from palmette.sampling.hierarchies.state import list_nodes, restater
+from palmette.sampling.hierarchies.patches import N_STOPS, Patch, empty_patch, sum_inside, weigh_splits
+from palmette.sampling.hierarchies.state import list_nodes, restate
 from palmette.threads import Workers
 
 __all__ = ["smooth"]
@@ -37,11 +36,6 @@ __all__ = ["smooth"]
 _NEGLIGIBLE = 1e-12  # probability
 _SEED = 20_261  # of the tilings: they depend on nothing but the number of a draw
 _PER_SPLIT = 2.0  # nanoseconds, for sharing out the work
-
-restate: Any = None  # put in by `specialise`, as are all of these
-score_splits: Any = None
-sum_inside: Any = None
-weigh_unions: Any = None
 
 
 class Tiling(NamedTuple):
@@ -116,9 +110,10 @@ def _choose_patch(child, top, stream, patch, tiling):
                 tiling.is_kept[tiling.free[i]] = True
 
 
-def _weigh_unions(data, k, patch, chances):
+@kernel
+def _weigh_unions(k, patch, chances):
     # The probability that each union of stops is a cluster: the outside recursion, supersets first.
-    whole = (1 << k) - 1
+    whole, splits = (1 << k) - 1, patch.splits
     for S in range(whole):
         chances[S] = 0.0
     chances[whole] = 1.0
@@ -126,14 +121,11 @@ def _weigh_unions(data, k, patch, chances):
         S = whole - i
         if S & (S - 1) == 0 or chances[S] < _NEGLIGIBLE:
             continue
-        count = score_splits(data[0], patch.table.T, S, patch.Z, 1.0, np.inf, patch.values)
-        lowest = S & -S
-        rest, sub = S ^ lowest, 0
+        first, count = splits.first[S], weigh_splits(patch, S, 1.0, np.inf)
         for j in range(count):
             p = chances[S] * exponential(patch.values[j] - patch.Z[S])
-            chances[lowest | sub] += p
-            chances[rest ^ sub] += p
-            sub = next_subset(sub, rest)
+            chances[splits.lefts[first + j]] += p
+            chances[splits.rights[first + j]] += p
 
 
 @inline
@@ -152,14 +144,15 @@ def _add(words, p, wanted, table, out):
         out[found] += p
 
 
-def _smooth(data, additive, tree, patch, tiling, rows, first, wanted, table, stream, out):
+@kernel
+def _smooth(data, tree, walk, patch, tiling, rows, first, wanted, table, stream, out):
     # Adds to `out` how probable each wanted cluster is, given a tiling of each row.
     n, child, stops = (tree.size.size + 1) // 2, tree.child, patch.stops
     for t in range(rows.shape[0]):
         stream[1], stream[2] = first + t, 0
         _link(rows[t], tree.parent, child, tiling.words)
         list_nodes(child, rows.shape[1] - 1, patch.nodes, patch.stack)
-        restate(data, additive, tree, patch.nodes, patch.leaves)
+        restate(data, tree, walk, patch.nodes, patch.leaves)
         tiling.is_kept[:] = False
         tiling.tops[0], waiting = rows.shape[1] - 1, 1
         while waiting > 0:
@@ -172,20 +165,12 @@ def _smooth(data, additive, tree, patch, tiling, rows, first, wanted, table, str
                     tiling.tops[waiting] = stops[i]
                     waiting += 1
             if k > 2:
-                add_across(data[1], child, k, patch)
-                add_unions(tree, k, patch)
                 sum_inside(data, tree, k, 1.0, np.inf, patch)
-                weigh_unions(data, k, patch, tiling.chances)
+                _weigh_unions(k, patch, tiling.chances)
                 _unite(k, stops, tiling.words, tiling.unions)
                 for S in range(1, (1 << k) - 1):
                     if S & (S - 1) and tiling.chances[S] >= _NEGLIGIBLE:
                         _add(tiling.unions[S], tiling.chances[S], wanted, table, out)
-
-
-def _smoother(model: SplitModel) -> Any:
-    parts = insider(model)
-    weigh_unions = specialise_called(_weigh_unions, score_splits=parts["score_splits"])
-    return specialise(_smooth, restate=restater(model), sum_inside=parts["sum_inside"], weigh_unions=weigh_unions)
 
 
 def smooth(
@@ -203,7 +188,7 @@ def smooth(
     same draws give the same numbers, on any number of threads.
     """
     n, (n_chains, n_draws, _) = model.n_leaves, rows.shape
-    kernel, regrafts = _smoother(model), CompiledRegrafts(model)
+    regrafts = CompiledRegrafts(model)
     table, n_bins = empty_table(len(wanted)), len(edges) - 1
     fill_table(wanted, len(wanted), table)
     any_one = any_hierarchy(n, model.labels, np.random.default_rng(0))
@@ -212,14 +197,14 @@ def smooth(
     def some(begin: int, end: int) -> None:
         tree: Tree = regrafts.empty_tree(any_one)
         patch: Patch = empty_patch(tree, n_stops)
+        walk = empty_walk(tree)
         tiling, stream = _empty_tiling(n, wanted.shape[1], n_stops), new_stream(_SEED, 0)
         for number in range(begin, end):
             chain, b = divmod(number, n_bins)
             here = rows[chain, edges[b] : edges[b + 1]]
             first = chain * n_draws + int(edges[b])
-            kernel(
-                regrafts.data, model.additive, tree, patch, tiling, here, first, wanted, table, stream, out[chain, b]
-            )
+            room = tree, walk, patch, tiling
+            _smooth(regrafts.data, *room, here, first, wanted, table, stream, out[chain, b])
             out[chain, b] /= len(here)
 
     each = _PER_SPLIT * (n / n_stops * 3.0**n_stops + n * n)
