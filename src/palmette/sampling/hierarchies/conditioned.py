@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import inline, with_functions
+from palmette._jit import inline_with
 from palmette.models.base import recast
 from palmette.models.features import all_but_the_last
 from palmette.models.split_model import SplitModel
@@ -20,31 +20,36 @@ from palmette.passes.hierarchies.conditions import HierarchyConditions
 
 __all__ = ["conditioned"]
 
-features: Any = None  # a model's, put in by `_kind`
-score: Any = None
-shorten: Any = None
 
-
-def _features(theta, n, size, sums, pairs, out):
+def _described(features: Any) -> Any:
     # θ: that of the model, then the size of every required and, negative, of every forbidden cluster; how many of both,
     # and how many sums are the model's own.
-    c, d = int(theta[-2]), int(theta[-1])
-    k = out.size - 1
-    features(theta[: theta.size - 2 - c], n, size, sums[:d], pairs, out[:k])
-    out[k] = 0.0
-    for j in range(c):
-        given, shared = theta[theta.size - 2 - c + j], sums[d + j]
-        if given > 0.0:
-            if 0.0 < shared < given and shared < size:
+    @inline_with(features)
+    def with_conditions(theta, n, size, sums, pairs, out):
+        c, d = int(theta[-2]), int(theta[-1])
+        k = out.size - 1
+        features(theta[: theta.size - 2 - c], n, size, sums[:d], pairs, out[:k])
+        out[k] = 0.0
+        for j in range(c):
+            given, shared = theta[theta.size - 2 - c + j], sums[d + j]
+            if given > 0.0:
+                if 0.0 < shared < given and shared < size:
+                    out[k] = 1.0
+            elif shared == -given and size == -given:
                 out[k] = 1.0
-        elif shared == -given and size == -given:
-            out[k] = 1.0
+
+    return with_conditions
 
 
-def _score(theta, parent, left, right):
-    if parent[-1] > 0.0:
-        return -np.inf
-    return score(theta[: theta.size - 2 - int(theta[-2])], shorten(parent), shorten(left), shorten(right))
+def _scored(score: Any) -> Any:
+    @inline_with(score)
+    def under_conditions(theta, parent, left, right):
+        if parent[-1] > 0.0:
+            return -np.inf
+        own = theta[: theta.size - 2 - int(theta[-2])]
+        return score(own, all_but_the_last(parent), all_but_the_last(left), all_but_the_last(right))
+
+    return under_conditions
 
 
 @functools.cache
@@ -54,8 +59,8 @@ def _kind(base: type[SplitModel]) -> type[SplitModel]:
         """A model under conditions."""
 
         n_features = base.n_features + 1
-        features = staticmethod(inline(with_functions(_features, {"features": base.features})))
-        score = staticmethod(inline(with_functions(_score, {"score": base.score, "shorten": all_but_the_last})))
+        features = staticmethod(_described(base.features))
+        score = staticmethod(_scored(base.score))
 
     return Conditioned
 
