@@ -6,7 +6,6 @@ whichever model or process it is run with. Numba compiles the C functions (`c_fu
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +17,16 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from palmette._jit import OPTIONS, all_ours, inline, with_digest, with_functions
-from palmette.compilers.plain import IS_PLAIN
+from palmette._jit import OPTIONS, all_ours, inline, stored, with_functions
+from palmette._plain import IS_PLAIN
 
 __all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "pointer", "room", "vector"]
 
 NUMBERS = types.CPointer(types.float64)
 INTEGERS = types.CPointer(types.int64)
 MASKS = types.CPointer(types.uint64)
+
+_OPTIONS = {name: OPTIONS[name] for name in ("error_model", "fastmath")}  # those that a C function has
 
 
 class CFunction:
@@ -49,15 +50,8 @@ def c_function(template: Callable[..., Any], signature: Any, **functions: Any) -
     if IS_PLAIN:
         _plain.append(function)
         return CFunction(len(_plain) - 1, function)
-    options = {name: value for name, value in OPTIONS.items() if name in ("error_model", "fastmath")}
-    if all_ours(function):
-        with contextlib.suppress(RuntimeError):  # no writable place for a cache anywhere
-            return _compiled(with_digest(function), signature, cache=True, **options)
-    return _compiled(function, signature, **options)
-
-
-def _compiled(function: Any, signature: Any, **options: Any) -> CFunction:
-    made = numba.cfunc(signature, **options)(function)
+    compiled_by = functools.partial(numba.cfunc, signature, **_OPTIONS)
+    made = stored(function, compiled_by) if all_ours(function) else compiled_by()(function)
     return CFunction(made.address, made)
 
 

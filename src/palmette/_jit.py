@@ -1,19 +1,13 @@
-"""One way to compile: the options every kernel shares, and templates filled in with a model's functions.
+"""One way to compile: the options that all compiled functions share, and kernels that lie on disk.
 
-Numba stores a compiled function on disk under its name and the age of its own file. It notices neither an edit
-in another file nor a different function behind the same global name. So the name of every cached kernel carries
-a digest of its own file, of all that this one imports from the package, directly or not, and of who compiles it. A
-*template* (a plain function that calls names it does not define, such as ``log_psi``) becomes a kernel of its own name
-for each set of functions put in for them, whose files are part of the digest too.
-
-Most of the time of a compilation goes into the *parts* of kernels, small functions that are always inlined. So they lie
-on disk as well, for the next kernel that is made of them, and are never made into machine code: see
-`palmette.compilers.parts`.
+Numba stores a compiled function on disk under its name and the age of its own file, and does not notice an edit in
+another file. So the name of everything that we store carries a digest of its own file, and of all that this one imports
+from the package, directly or not. What a person's function is part of is compiled anew in each process: what it calls
+in turn could change without our noticing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import re
@@ -22,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
-from palmette.compilers.choice import SOURCES, PartDispatcher, WholeDispatcher
-from palmette.compilers.plain import IS_PLAIN, Plain
+from palmette._plain import IS_PLAIN, Plain
 
 __all__ = [
     "OPTIONS",
@@ -38,25 +32,16 @@ __all__ = [
     "is_ours",
     "kernel",
     "reduction",
-    "specialise",
-    "specialise_called",
-    "specialise_inline",
-    "specialise_reduction",
-    "with_digest",
+    "stored",
     "with_functions",
 ]
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
-# Nobody asks for the address of a compiled function, which is what a wrapper for C would be for.
-OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-    "no_cfunc_wrapper": True,
-}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 _ROOT = Path(__file__).parent
+_IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 class _Listener(event.Listener):  # type: ignore[misc]
@@ -75,7 +60,6 @@ class _Listener(event.Listener):  # type: ignore[misc]
 
 
 event.register("numba:compile", _Listener())
-_IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def _digest(*contents: bytes) -> str:
@@ -100,7 +84,7 @@ def _imported(module: str) -> Iterator[str]:
 
 @functools.cache
 def _source_digest(*modules: str) -> str:
-    found, waiting = set(), [*modules, *SOURCES]
+    found, waiting = set(), list(modules)
     while waiting:
         module = waiting.pop()
         if module not in found and _source(module) is not None:
@@ -114,80 +98,30 @@ def _modules(function: Any) -> tuple[str, ...]:
     return getattr(function, "modules", (function.__module__ or "",))
 
 
-def _compile(function: Callable[..., Any], name: str) -> Any:
-    function.__name__ = function.__qualname__ = name
-    if IS_PLAIN:
-        return Plain(function)
-    compiled = _Kernel(function)
-    _cache_on_disk(compiled)
-    return compiled
+def stored(function: Callable[..., Any], compiled_by: Callable[..., Any]) -> Any:
+    """compiled_by(cache=True)(function) under a name that carries the digest of its sources.
 
-
-def with_digest(function: Any) -> Any:
-    """The function, named so that an edit of a file that it is made of gives it another name on disk."""
+    Without a cache if there is no writable place for one.
+    """
     function.__qualname__ += f"_{_source_digest(*_modules(function))}"
-    return function
-
-
-def _cache_on_disk(compiled: Any) -> None:
-    with_digest(compiled.py_func)
-    with contextlib.suppress(RuntimeError):  # no writable place for a cache anywhere
-        compiled.enable_caching()
-
-
-class _Part(PartDispatcher):  # type: ignore[misc]
-    """A function that only kernels call: on disk if it is ours."""
-
-    def compile(self, sig: Any) -> Any:
-        if not self.overloads and all_ours(self.py_func) and not self.py_func.__closure__:
-            name = self.py_func.__qualname__  # kernels that it is put into are called by this
-            self.py_func.__qualname__ += "_".join(["", *self._how()])
-            _cache_on_disk(self)
-            self.py_func.__qualname__ = name
-        return super().compile(sig)
-
-    def _how(self) -> list[str]:
-        # One function can be compiled in several ways.
-        return ["inline" if self.targetoptions["forceinline"] else "called", *sorted(self.targetoptions["fastmath"])]
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return _callable(self)(*args, **named)
-
-
-class _Kernel(WholeDispatcher):  # type: ignore[misc]
-    """A function that Python calls. Kernels that call it see a part, which needs no machine code of its own."""
-
-    def __init__(self, py_func: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
-        super().__init__(py_func, locals, targetoptions or OPTIONS)
-        self._as_part = called(py_func)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        return self._as_part.get_call_template(args, kws)
-
-    def get_overload(self, sig: Any) -> Any:
-        return self._as_part.get_overload(sig)
-
-
-def _part(function: Callable[..., Any], options: dict[str, Any], forceinline: bool = True) -> Any:
-    if IS_PLAIN:
-        return Plain(function)
-    # Without what Numba wraps around a function for calls from Python: as much work as a small function itself.
-    return _Part(function, targetoptions={**options, "forceinline": forceinline, "no_cpython_wrapper": True})
-
-
-@functools.cache
-def _callable(part: _Part) -> Any:
-    return WholeDispatcher(part.py_func, targetoptions={**part.targetoptions, "no_cpython_wrapper": False})
+    try:
+        return compiled_by(cache=True)(function)
+    except RuntimeError:
+        return compiled_by()(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A compiled function that is called from Python: cached on disk, releases the GIL."""
-    return _compile(function, function.__name__)
+    return Plain(function) if IS_PLAIN else stored(function, functools.partial(numba.njit, **OPTIONS))
+
+
+def _part(function: Callable[..., Any], **options: Any) -> Any:
+    return Plain(function) if IS_PLAIN else numba.njit(**{**OPTIONS, **options})(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
     """A compiled function that only kernels call, and that is always made part of them."""
-    return _part(function, OPTIONS)
+    return _part(function, forceinline=True)
 
 
 def inline_with(*parts: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -201,12 +135,12 @@ def inline_with(*parts: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def reduction(function: Callable[..., Any]) -> Any:
     """Like `inline`, for a loop that reduces an array: here, and only here, LLVM may choose the order of a sum."""
-    return _part(function, {**OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}})
+    return _part(function, forceinline=True, fastmath={"contract", "nsz", "reassoc"})
 
 
 def called(function: Callable[..., Any]) -> Any:
     """A compiled function that only kernels call, too large to be made part of each."""
-    return _part(function, OPTIONS, forceinline=False)
+    return _part(function)
 
 
 @functools.cache
@@ -221,7 +155,7 @@ def as_compiled(function: Callable[..., Any]) -> Any:
         return inline(function)
     if function.targetoptions.get("forceinline"):
         return function
-    return _part(function.py_func, function.targetoptions)
+    return numba.njit(**{**function.targetoptions, "forceinline": True})(function.py_func)
 
 
 def is_ours(function: Any) -> bool:
@@ -254,30 +188,25 @@ def _named_by(function: Any, parts: Iterable[Any]) -> Any:
     return function
 
 
+# TO GO once nobody specialises
 @functools.cache
 def specialise(template: Callable[..., Any], **functions: Any) -> Any:
-    """The kernel that `template` becomes when the names in `functions` stand for these compiled functions.
-
-    It is cached on disk if all of them belong to this package. A user's function is compiled anew in each
-    process: what it calls in turn could change without our noticing.
-    """
     filled = with_functions(template, functions)
-    return _compile(filled, filled.__name__) if all_ours(filled) or IS_PLAIN else _Kernel(filled)
+    if IS_PLAIN:
+        return Plain(filled)
+    return kernel(filled) if all_ours(filled) else numba.njit(**OPTIONS)(filled)
 
 
 @functools.cache
 def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
-    """Like `specialise`, for a part of other kernels: always inlined."""
     return inline(with_functions(template, functions))
 
 
 @functools.cache
 def specialise_reduction(template: Callable[..., Any], **functions: Any) -> Any:
-    """Like `specialise_inline`, for a loop that reduces an array."""
     return reduction(with_functions(template, functions))
 
 
 @functools.cache
 def specialise_called(template: Callable[..., Any], **functions: Any) -> Any:
-    """Like `specialise`, for a function that only kernels call, too large to be made part of each."""
     return called(with_functions(template, functions))

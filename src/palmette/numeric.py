@@ -10,7 +10,7 @@ import numpy as np
 from numba.extending import intrinsic
 
 from palmette._jit import inline, reduction
-from palmette.compilers.plain import IS_PLAIN
+from palmette._plain import IS_PLAIN
 from palmette.octets import load, not_below, repeat, store
 
 __all__ = [

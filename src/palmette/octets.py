@@ -15,7 +15,7 @@ from numba.core import types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
-from palmette.compilers.plain import IS_PLAIN, plain_octets
+from palmette._plain import IS_PLAIN, plain_octets
 
 __all__ = [
     "above",

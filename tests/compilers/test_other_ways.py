@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from palmette import octets
-from palmette.compilers.plain import plain_octets
+from palmette._plain import plain_octets
 from palmette.progress import CompilationNotice, be_quiet
 
 PROGRAM = """

@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import multigammaln
 
-from palmette.compilers.plain import IS_PLAIN
+from palmette._plain import IS_PLAIN
 from palmette.likelihoods import BetaBernoulli, DirichletCategorical, Likelihood, NormalGamma, NormalInverseWishart
 from palmette.likelihoods.base import checked_statistics, log_rising
 from palmette.likelihoods.marginals import fill_marginals, marginals_of

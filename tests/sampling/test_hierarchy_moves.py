@@ -9,7 +9,7 @@ from move_twin import transition_matrix
 from oracle import Oracle, dasgupta, sum_of_squares
 
 import palmette as pal
-from palmette.compilers.plain import IS_PLAIN
+from palmette._plain import IS_PLAIN
 from palmette.hierarchy.arrays import cluster_bits
 from palmette.hierarchy.masks import hierarchy_of_masks
 from palmette.passes.hierarchies.conditions import HierarchyConditions

@@ -14,7 +14,7 @@ from partition_oracle import mask_of, partitions_of
 from scipy.stats import chi2
 
 from palmette import Hierarchy, Partition, PartitionPosterior
-from palmette.compilers.plain import IS_PLAIN
+from palmette._plain import IS_PLAIN
 from palmette.errors import ImpossibleData
 from palmette.likelihoods import NormalGamma
 from palmette.models import ClusterModel, CorrelationClusters, DirichletProcess

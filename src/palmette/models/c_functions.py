@@ -26,8 +26,8 @@ from numba.extending import intrinsic
 
 from palmette._addresses import INTEGERS, MASKS, NUMBERS, c_function, caller, pointer, room, vector
 from palmette._jit import inline
+from palmette._plain import IS_PLAIN
 from palmette.array_types import Floats
-from palmette.compilers.plain import IS_PLAIN
 from palmette.models.base import FeatureModel
 
 __all__ = [

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
 from palmette._jit import as_compiled
-from palmette.compilers.plain import IS_PLAIN
+from palmette._plain import IS_PLAIN
 
 __all__ = ["check_compiles"]
 

@@ -1,1 +1,0 @@
-"""Who compiles kernels: Numba, with less to do for each; Numba as it comes; or nobody."""
