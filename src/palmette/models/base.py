@@ -324,4 +324,4 @@ def check_leaf_count(n_leaves: int) -> int:
 def _frozen(values: npt.ArrayLike) -> Floats:
     if np.iscomplexobj(values):
         raise TypeError("theta, additive and pairwise must be real numbers, not complex ones")
-    return read_only(np.array(values, dtype=np.float64))
+    return read_only(np.array(values, dtype=np.float64, order="C"))  # row by row, as functions in C read it

@@ -4,12 +4,15 @@
     splits(θ, |θ|, table, row, column, count, parents, lefts, rights, out)
     subsets(θ, |θ|, table, stride, base, role, first, others, count, out)
     clusters(θ, |θ|, table, row, column, count, out)
+    bound(θ, |θ|, n, members, count, additive, d, pairwise, p) → U
+    outlook(θ, |θ|, n, m, sizes, cross, p, gain, out)
 
 `features` fills rows of k numbers for clusters that are known by their sizes, sums (count, d) and pair sums (count, p).
 `splits` writes log ψ of listed splits; feature c of cluster i is table[i · row + c · column]. `subsets` does so for
 splits whose clusters are bit masks, and feature c of a mask is table[c · stride + mask]: one of the three clusters is
 `base`, the next first | others[j], and the third what one of them has and the other has not. The base is their
-`PARENT`, or a `PART` of one. `clusters` is for partitions: log ψ of `count` clusters of a table.
+`PARENT`, or a `PART` of one. `clusters` is for partitions: log ψ of `count` clusters of a table. `bound` and `outlook`
+are those of `palmette.models.bounds` and `palmette.models.outlook`, of all n leaves and of matrices of n rows.
 
 Each is compiled for a model the first time that it is asked for, and kernels take its address: they are compiled once,
 whatever the model. What keeps an address good is kept by this module, for as long as the process lives.
@@ -18,7 +21,7 @@ whatever the model. What keeps an address good is kept by this module, for as lo
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba import types
 from numba.extending import intrinsic
@@ -28,6 +31,11 @@ from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.compilers.plain import IS_PLAIN
 from palmette.models.base import FeatureModel
+from palmette.models.bounds import unbounded
+from palmette.models.outlook import by_gain
+
+if TYPE_CHECKING:
+    from palmette.models.split_model import SplitModel
 
 __all__ = [
     "PARENT",
@@ -35,9 +43,13 @@ __all__ = [
     "TILE",
     "SplitTable",
     "block_scores_of",
+    "bound_of",
+    "bounds_of",
     "cluster_scores_of",
     "features_of",
     "fill_features",
+    "fill_outlook",
+    "outlook_of",
     "score_block",
     "score_clusters",
     "score_splits",
@@ -55,11 +67,15 @@ _FEATURES = types.void(NUMBERS, _N, _N, _N, INTEGERS, NUMBERS, _N, NUMBERS, _N, 
 _SPLITS = types.void(NUMBERS, _N, NUMBERS, _N, _N, _N, INTEGERS, INTEGERS, INTEGERS, NUMBERS)
 _SUBSETS = types.void(NUMBERS, _N, NUMBERS, _N, _MASK, _N, _MASK, MASKS, _N, NUMBERS)
 _CLUSTERS = types.void(NUMBERS, _N, NUMBERS, _N, _N, _N, NUMBERS)
+_BOUND = types.float64(NUMBERS, _N, _N, INTEGERS, _N, NUMBERS, _N, NUMBERS, _N)
+_OUTLOOK = types.void(NUMBERS, _N, _N, _N, INTEGERS, NUMBERS, _N, NUMBERS, NUMBERS)
 
 _call_features = caller(_FEATURES)
 _call_splits = caller(_SPLITS)
 _call_subsets = caller(_SUBSETS)
 _call_clusters = caller(_CLUSTERS)
+_call_bound = caller(_BOUND)
+_call_outlook = caller(_OUTLOOK)
 
 _tile = room(TILE)
 _nine_tiles = room(9 * BLOCK)
@@ -67,6 +83,8 @@ _nine_tiles = room(9 * BLOCK)
 features: Any = None  # a model's, put in by `c_function`, as are these
 score: Any = None
 load: Any = None
+bound: Any = None
+outlook: Any = None
 
 
 # How kernels call them.
@@ -93,6 +111,22 @@ def score_clusters(address, theta, table, count, out, first):
     """out[first + j] = log ψ of the first `count` clusters, rows of a table (m, k)."""
     where = pointer(table, 0), table.shape[1], 1, count
     _call_clusters(address, (pointer(theta, 0), theta.size, *where, pointer(out, first)))
+
+
+@inline
+def bound_of(address, theta, members, count, additive, pairwise):
+    """U of the cluster that has the first `count` members, three or more."""
+    n, d = additive.shape
+    data = pointer(additive, 0), d, pointer(pairwise, 0), pairwise.shape[0]
+    return _call_bound(address, (pointer(theta, 0), theta.size, n, pointer(members, 0), count, *data))
+
+
+@inline
+def fill_outlook(address, theta, m, sizes, cross, gain, out):
+    """out[x, y] = what a forest of m clusters is worth if x < y are joined; n clusters would have room."""
+    p, n = cross.shape[0], cross.shape[1]
+    matrices = pointer(cross, 0), p, pointer(gain, 0), pointer(out, 0)
+    _call_outlook(address, (pointer(theta, 0), theta.size, n, m, pointer(sizes, 0), *matrices))
 
 
 class SplitTable(NamedTuple):
@@ -147,6 +181,17 @@ def _clusters(theta, m, table, row, column, count, out):
         out[j] = score(parameters, load(table, j * row, column))
 
 
+def _bound(theta, m, n, members, count, additive, d, pairwise, p):
+    data = vector(additive, 0, n * d).reshape(n, d), vector(pairwise, 0, p * n * n).reshape(p, n, n)
+    return bound(vector(theta, 0, m), n, vector(members, 0, count), *data)
+
+
+def _outlook(theta, k, n, m, sizes, cross, p, gain, out):
+    gains, found = vector(gain, 0, n * n).reshape(n, n), vector(out, 0, n * n).reshape(n, n)
+    between = vector(cross, 0, p * n * n).reshape(p, n, n)
+    outlook(vector(theta, 0, k), m, vector(sizes, 0, n), between, gains, found)
+
+
 def _subsets(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile, given = vector(theta, 0, m), _tile(), load(table, base, stride)
     if role == PARENT:
@@ -198,6 +243,16 @@ def scores_of(model: FeatureModel, score: Any = None) -> int:
 def cluster_scores_of(model: FeatureModel) -> int:
     """The address of `clusters` of a model of partitions."""
     return c_function(_clusters, _CLUSTERS, score=model.score, load=_loader(model.n_features)).address
+
+
+def bounds_of(model: SplitModel) -> int:
+    """The address of `bound` of a model; it is +∞ if the model has none."""
+    return c_function(_bound, _BOUND, bound=model.bound or unbounded).address
+
+
+def outlook_of(model: SplitModel) -> int:
+    """The address of `outlook` of a model; it is what a merge brings if the model has none."""
+    return c_function(_outlook, _OUTLOOK, outlook=model.beam_outlook or by_gain).address
 
 
 def subset_scores_of(score: Any, n_features: int) -> int:
