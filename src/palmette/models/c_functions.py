@@ -30,7 +30,7 @@ from palmette._addresses import INTEGERS, MASKS, NUMBERS, c_function, caller, po
 from palmette._jit import inline
 from palmette.array_types import Floats
 from palmette.compilers.plain import IS_PLAIN
-from palmette.models.base import FeatureModel
+from palmette.models.base import MOST_FEATURES, FeatureModel
 from palmette.models.bounds import unbounded
 from palmette.models.outlook import by_gain
 
@@ -265,9 +265,11 @@ def block_scores_of(score: Any, n_features: int) -> int:
     return c_function(_block, _SUBSETS, score=score, load=_loader(n_features)).address
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None, typed=True)
 def _loader(k: int) -> Any:
     # (table, first, step) → k numbers, `step` apart, as a tuple that stays in registers.
+    if not isinstance(k, int) or not 1 <= k <= MOST_FEATURES:
+        raise ValueError(f"n_features is {k!r}; a model has between 1 and {MOST_FEATURES} features")
     if IS_PLAIN:
         return inline(lambda table, first, step: tuple(table[int(first) + c * step] for c in range(k)))
 
