@@ -8,17 +8,23 @@ them by the outlook of the model (`palmette.models.outlook`), and offers them to
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise, specialise_inline
+from palmette._jit import inline, kernel
 from palmette.array_types import Indices
 from palmette.checks import is_whole
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import is_compiled, require_model
-from palmette.models.features import feature_loader
+from palmette.models.c_functions import (
+    features_of,
+    fill_features,
+    fill_outlook,
+    outlook_of,
+    score_splits,
+    scores_of,
+)
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
@@ -38,12 +44,6 @@ from palmette.search.found import Found
 __all__ = ["beam"]
 
 _CHUNK = 2e7  # pairs to rank, or triples to compare, in one compiled call: Ctrl-C is heard in between
-
-features: Any = None  # a model's, put in by `specialise`, as are all of these
-gain_of: Any = None
-load: Any = None
-fill_gains: Any = None
-fill_ranks: Any = None
 
 # extend(forests, first, m, is_forced, pool) offers the merges of forests of m clusters, from the first of these on, and
 # returns the one to go on with.
@@ -114,38 +114,36 @@ def _add_up(place, m, additive, pairwise, sums, cross):
                 cross[c, min(x, y), max(x, y)] += pairwise[c, i, j]
 
 
-def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
-    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. `table` has n + 1 rows.
-    d, p = sums.shape[1], cross.shape[0]
-    union, union_pairs = np.empty(d), np.empty(p)
-    columns = table.T
-    for x in range(m):
-        for c in range(p):
-            union_pairs[c] = cross[c, x, x]
-        features(theta, n, sizes[x], sums[x], union_pairs, table[x])
-    for x in range(m):
-        for y in range(x + 1, m):
-            for c in range(d):
-                union[c] = sums[x, c] + sums[y, c]
-            for c in range(p):
-                union_pairs[c] = cross[c, x, x] + cross[c, y, y] + cross[c, x, y]
-            features(theta, n, sizes[x] + sizes[y], union, union_pairs, table[n])
-            gain[x, y] = gain_of(theta, load(columns, n), load(columns, x), load(columns, y))
-
-
 @inline
-def _by_gain(theta, m, sizes, cross, gain, rank):
+def _fill_gains(functions, theta, n, m, clusters, cross, table, splits, gain):
+    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. Row n + y of the clusters and
+    # of the table is the union of y and the x that is looked at.
+    sizes, sums, pairs = clusters
+    parents, lefts, rights = splits
+    for x in range(m):
+        for c in range(pairs.shape[1]):
+            pairs[x, c] = cross[c, x, x]
+    fill_features(functions[0], theta, n, sizes, sums, pairs, table, 0, m)
     for x in range(m):
         for y in range(x + 1, m):
-            rank[x, y] = gain[x, y]
+            sizes[n + y], lefts[y] = sizes[x] + sizes[y], x
+            for c in range(sums.shape[1]):
+                sums[n + y, c] = sums[x, c] + sums[y, c]
+            for c in range(pairs.shape[1]):
+                pairs[n + y, c] = cross[c, x, x] + cross[c, y, y] + cross[c, x, y]
+        count, rest = m - x - 1, slice(x + 1, m)
+        fill_features(functions[0], theta, n, sizes, sums, pairs, table, n + x + 1, count)
+        score_splits(functions[1], theta, table, parents[rest], lefts[rest], rights[rest], count, gain[x, rest])
 
 
-def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
+@kernel
+def _extend(functions, theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
     # Comes back early if the pool gets full.
-    n, d = additive.shape
-    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    (n, d), p = additive.shape, pairwise.shape[0]
+    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64)
     hashes = np.empty(n, np.uint64)
-    sums, cross, table = np.empty((n, d)), np.empty((pairwise.shape[0], n, n)), np.empty((n + 1, k))
+    sums, pairs, cross, table = np.empty((2 * n, d)), np.empty((2 * n, p)), np.empty((p, n, n)), np.empty((2 * n, k))
+    splits = np.arange(n, 2 * n), np.empty(n, np.int64), np.arange(n)
     gain, rank = np.empty((n, n)), np.empty((n, n))
     for f in range(first_forest, last_forest):
         m = number_clusters(forests.slots[f], place, first, sizes, hashes)
@@ -153,24 +151,22 @@ def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is
             return f
         if not is_forced:
             _add_up(place, m, additive, pairwise, sums, cross)
-            fill_gains(theta, n, m, sizes, sums, cross, table, gain)
-            fill_ranks(theta, m, sizes, cross, gain, rank)
+            _fill_gains(functions, theta, n, m, (sizes, sums, pairs), cross, table, splits, gain)
+            fill_outlook(functions[2], theta, m, sizes, cross, gain, rank)
         offer(forests, f, m, first, hashes, gain, rank, is_forced, pool)
     return last_forest
 
 
 def _compiled(model: SplitModel) -> _Extend:
-    gain_of = model.score if model.beam_score is None else model.beam_score
-    functions = {"features": model.features, "gain_of": gain_of, "load": feature_loader(model.n_features)}
-    fill_ranks = _by_gain if model.beam_outlook is None else model.beam_outlook
-    extend_all = specialise(_extend, fill_gains=specialise_inline(_fill_gains, **functions), fill_ranks=fill_ranks)
-    fixed = (model.theta, model.additive, model.pairwise, model.n_features)
+    gain = model.score if model.beam_score is None else model.beam_score
+    functions = features_of(model), scores_of(model, gain), outlook_of(model)
+    fixed = (functions, model.theta, model.additive, model.pairwise, model.n_features)
     is_slow = model.beam_outlook is not None  # it may compare triples
 
     def extend(forests: Forests, first: int, m: int, is_forced: bool, pool: Pool) -> int:
         at_once = 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
         last = min(first + at_once, len(forests.gained))
-        return int(extend_all(*fixed, forests, first, last, is_forced, pool))
+        return int(_extend(*fixed, forests, first, last, is_forced, pool))
 
     return extend
 
