@@ -177,13 +177,12 @@ def _member_statistics(additive, pairwise, offsets, members, sums, pairs):
 
 def _member_sums(model: FeatureModel, offsets: Ints, members: Ints) -> tuple[Floats, Floats]:
     sums, pairs = _no_sums(model, len(offsets) - 1)
-    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pairs)
+    _member_statistics(model.additive, model.pairwise, _contiguous(offsets), _contiguous(members), sums, pairs)
     return sums, pairs
 
 
 def member_log_potentials(model: FeatureModel, offsets: Ints, members: Ints) -> Floats:
     """(m,): log ψ of m clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
-    offsets, members = _contiguous(offsets), _contiguous(members)
     return _scores(model, np.diff(offsets), *_member_sums(model, offsets, members))
 
 
