@@ -18,6 +18,7 @@ from palmette.checks import is_whole
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import is_compiled, require_model
 from palmette.models.c_functions import (
+    TILE,
     features_of,
     fill_features,
     fill_outlook,
@@ -115,43 +116,61 @@ def _add_up(place, m, additive, pairwise, sums, cross):
 
 
 @inline
-def _fill_gains(functions, theta, n, m, clusters, cross, table, splits, gain):
-    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. Row n + y of the clusters and
-    # of the table is the union of y and the x that is looked at.
+def _pairs_of(m):
+    lefts, rights = np.empty(m * (m - 1) // 2, np.int64), np.empty(m * (m - 1) // 2, np.int64)
+    j = 0
+    for x in range(m):
+        for y in range(x + 1, m):
+            lefts[j], rights[j] = x, y
+            j += 1
+    return lefts, rights
+
+
+@inline
+def _fill_gains(functions, theta, n, m, lefts, rights, clusters, cross, table, tile, gain):
+    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. From row n on the clusters and
+    # the table hold unions of the listed pairs, a tile at a time.
     sizes, sums, pairs = clusters
-    parents, lefts, rights = splits
+    parents, brings = tile
     for x in range(m):
         for c in range(pairs.shape[1]):
             pairs[x, c] = cross[c, x, x]
     fill_features(functions[0], theta, n, sizes, sums, pairs, table, 0, m)
-    for x in range(m):
-        for y in range(x + 1, m):
-            sizes[n + y], lefts[y] = sizes[x] + sizes[y], x
-            for c in range(sums.shape[1]):
-                sums[n + y, c] = sums[x, c] + sums[y, c]
-            for c in range(pairs.shape[1]):
-                pairs[n + y, c] = cross[c, x, x] + cross[c, y, y] + cross[c, x, y]
-        count, rest = m - x - 1, slice(x + 1, m)
-        fill_features(functions[0], theta, n, sizes, sums, pairs, table, n + x + 1, count)
-        score_splits(functions[1], theta, table, parents[rest], lefts[rest], rights[rest], count, gain[x, rest])
+    for begin in range(0, lefts.size, TILE):
+        here = slice(begin, min(begin + TILE, lefts.size))
+        xs, ys = lefts[here], rights[here]
+        for j in range(xs.size):
+            sizes[n + j] = sizes[xs[j]] + sizes[ys[j]]
+        for c in range(sums.shape[1]):
+            for j in range(xs.size):
+                sums[n + j, c] = sums[xs[j], c] + sums[ys[j], c]
+        for c in range(pairs.shape[1]):
+            for j in range(xs.size):
+                pairs[n + j, c] = pairs[xs[j], c] + pairs[ys[j], c] + cross[c, xs[j], ys[j]]
+        fill_features(functions[0], theta, n, sizes, sums, pairs, table, n, xs.size)
+        score_splits(functions[1], theta, table, parents, xs, ys, xs.size, brings)
+        for j in range(xs.size):
+            gain[xs[j], ys[j]] = brings[j]
 
 
 @kernel
-def _extend(functions, theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
+def _extend(functions, theta, additive, pairwise, k, forests, m, first_forest, last_forest, is_forced, pool):
     # Comes back early if the pool gets full.
     (n, d), p = additive.shape, pairwise.shape[0]
-    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64)
+    rows = n + TILE
+    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(rows, np.int64)
     hashes = np.empty(n, np.uint64)
-    sums, pairs, cross, table = np.empty((2 * n, d)), np.empty((2 * n, p)), np.empty((p, n, n)), np.empty((2 * n, k))
-    splits = np.arange(n, 2 * n), np.empty(n, np.int64), np.arange(n)
+    sums, pairs, cross, table = np.empty((rows, d)), np.empty((rows, p)), np.empty((p, n, n)), np.empty((rows, k))
+    tile = np.arange(n, rows), np.empty(TILE)
+    lefts, rights = _pairs_of(m)
     gain, rank = np.empty((n, n)), np.empty((n, n))
     for f in range(first_forest, last_forest):
-        m = number_clusters(forests.slots[f], place, first, sizes, hashes)
+        number_clusters(forests.slots[f], place, first, sizes, hashes)
         if not has_room(pool, m):
             return f
         if not is_forced:
             _add_up(place, m, additive, pairwise, sums, cross)
-            _fill_gains(functions, theta, n, m, (sizes, sums, pairs), cross, table, splits, gain)
+            _fill_gains(functions, theta, n, m, lefts, rights, (sizes, sums, pairs), cross, table, tile, gain)
             fill_outlook(functions[2], theta, m, sizes, cross, gain, rank)
         offer(forests, f, m, first, hashes, gain, rank, is_forced, pool)
     return last_forest
@@ -166,7 +185,7 @@ def _compiled(model: SplitModel) -> _Extend:
     def extend(forests: Forests, first: int, m: int, is_forced: bool, pool: Pool) -> int:
         at_once = 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
         last = min(first + at_once, len(forests.gained))
-        return int(_extend(*fixed, forests, first, last, is_forced, pool))
+        return int(_extend(*fixed, forests, m, first, last, is_forced, pool))
 
     return extend
 
