@@ -24,7 +24,7 @@ def upper_bounds(model, clusters):
     """(m,): U(C) of m clusters of three leaves or more, given by their leaves; +inf if the model has no bound."""
     listed = [np.asarray(cluster, dtype=np.int64) for cluster in clusters]
     data = (model.additive, model.pairwise)
-    return np.array([upper_bound(bounds_of(model), model.theta, cluster, *data) for cluster in listed])
+    return np.array([upper_bound(bounds_of(model.bound), model.theta, cluster, *data) for cluster in listed])
 
 
 def symmetric(entries, n):

@@ -21,7 +21,7 @@ whatever the model. What keeps an address good is kept by this module, for as lo
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from numba import types
 from numba.extending import intrinsic
@@ -33,9 +33,6 @@ from palmette.compilers.plain import IS_PLAIN
 from palmette.models.base import MOST_FEATURES, FeatureModel
 from palmette.models.bounds import unbounded
 from palmette.models.outlook import by_gain
-
-if TYPE_CHECKING:
-    from palmette.models.split_model import SplitModel
 
 __all__ = [
     "PARENT",
@@ -245,14 +242,14 @@ def cluster_scores_of(model: FeatureModel) -> int:
     return c_function(_clusters, _CLUSTERS, score=model.score, load=_loader(model.n_features)).address
 
 
-def bounds_of(model: SplitModel) -> int:
-    """The address of `bound` of a model; it is +∞ if the model has none."""
-    return c_function(_bound, _BOUND, bound=model.bound or unbounded).address
+def bounds_of(bound: Any) -> int:
+    """The address of `bound` with this one, a model's; it is +∞ if that is None."""
+    return c_function(_bound, _BOUND, bound=bound or unbounded).address
 
 
-def outlook_of(model: SplitModel) -> int:
-    """The address of `outlook` of a model; it is what a merge brings if the model has none."""
-    return c_function(_outlook, _OUTLOOK, outlook=model.beam_outlook or by_gain).address
+def outlook_of(outlook: Any) -> int:
+    """The address of `outlook` with this one, a model's; it is what a merge brings if that is None."""
+    return c_function(_outlook, _OUTLOOK, outlook=outlook or by_gain).address
 
 
 def subset_scores_of(score: Any, n_features: int) -> int:

@@ -255,7 +255,7 @@ def upper_bound(bounds, theta, members, additive, pairwise):
 def opening_of(model: SplitModel, state: State) -> Callable[..., int]:
     """open(hierarchy, state, tolerance, budget) for a model of compiled functions; enters the root into the state."""
     n, data = model.n_leaves, (model.theta, model.additive, model.pairwise)
-    addresses = features_of(model), scores_of(model), bounds_of(model)
+    addresses = features_of(model), scores_of(model), bounds_of(model.bound)
     given = _Given(*addresses, *data, np.zeros((n, n)), 0.0 if model.never_gains else _INF)
     room = _room(model)
     _fill_pairs(given, room)

@@ -178,7 +178,7 @@ def _extend(functions, theta, additive, pairwise, k, forests, m, first_forest, l
 
 def _compiled(model: SplitModel) -> _Extend:
     gain = model.score if model.beam_score is None else model.beam_score
-    functions = features_of(model), scores_of(model, gain), outlook_of(model)
+    functions = features_of(model), scores_of(model, gain), outlook_of(model.beam_outlook)
     fixed = (functions, model.theta, model.additive, model.pairwise, model.n_features)
     is_slow = model.beam_outlook is not None  # it may compare triples
 
