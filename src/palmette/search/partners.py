@@ -2,18 +2,20 @@
 pairs. `greedy` and `bayesian` keep clusters in this way.
 
 A cluster lives in the slot of its lowest leaf, so merging i < j leaves slot i; `slots` are those in use, increasing.
-A pair i < s is worth scores[i, s] − weights[i] − weights[s], and −inf where its score is; what there is to choose
-between pairs need not be all in their scores. partner[i] is the best slot after i, of equal ones the first, and
-value[i] what the pair is worth.
+A pair i < s is worth scores[i, s] − (weights[i] + weights[s]), or −inf if that is its score; weights change with their
+clusters, and scores do not. partner[i] is the best slot after i, of equal ones the first, and value[i] what the pair is
+worth.
 """
 
 from __future__ import annotations
+
+import math
 
 from palmette._jit import inline, kernel
 
 __all__ = ["best_pair", "find_partner", "update_partners"]
 
-_INF = float("inf")
+_INF = math.inf
 
 
 @inline
