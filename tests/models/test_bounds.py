@@ -12,20 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import members
 
-from palmette._jit import specialise
 from palmette.models import Correlation, Dasgupta, Ginkgo, SplitModel, SumOfSquares, Uniform
-from palmette.models.bounds import dasgupta_bound, unbounded
+from palmette.models.bounds import dasgupta_bound
+from palmette.models.c_functions import bounds_of
 from palmette.models.ginkgo import _Literal
 from palmette.passes.hierarchies.full import FullHierarchyPasses
-from palmette.search.a_star_opening import _bounded
+from palmette.search.a_star_opening import upper_bound
 
 
 def upper_bounds(model, clusters):
     """(m,): U(C) of m clusters of three leaves or more, given by their leaves; +inf if the model has no bound."""
     listed = [np.asarray(cluster, dtype=np.int64) for cluster in clusters]
-    bounded = specialise(_bounded, bound=model.bound or unbounded)  # which A* has on disk
     data = (model.additive, model.pairwise)
-    return np.array([bounded(model.theta, model.n_leaves, cluster, len(cluster), *data) for cluster in listed])
+    return np.array([upper_bound(bounds_of(model.bound), model.theta, cluster, *data) for cluster in listed])
 
 
 def symmetric(entries, n):

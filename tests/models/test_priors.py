@@ -173,24 +173,39 @@ def test_a_model_with_a_prior_is_pickled_whole():
     assert repr(again).endswith("BetaSplitting(beta=0.0))")
 
 
-def test_a_model_whose_features_are_all_taken_is_told():
-    class Full(pal.models.SplitModel):
-        """Nothing of it is ever compiled."""
-
-        n_features = 8
+def test_a_model_may_have_any_number_of_features_and_a_prior_and_conditions_besides():
+    class Many(pal.models.SplitModel):
+        n_features = 12
 
         @staticmethod
         def features(theta, n, size, sums, pairs, out):
-            out[:] = 0.0
+            for c in range(out.size):
+                out[c] = (c + 1) * size
 
         @staticmethod
         def score(theta, parent, left, right):
-            return 0.0
+            return -0.01 * left[11] * right[11] - 0.1 * parent[8]
 
-    with pytest.raises(ValueError, match="8 features already"):
-        with_prior(Full(3), "yule")
-    with pytest.raises(ValueError, match="8 features already"):
-        conditioned(Full(3), HierarchyConditions(("0", "1", "2")).and_also(require=[[0, 1]]))
+    class Few(pal.models.SplitModel):
+        n_features = 1
+
+        @staticmethod
+        def features(theta, n, size, sums, pairs, out):
+            out[0] = size
+
+        @staticmethod
+        def score(theta, parent, left, right):
+            return -1.44 * left[0] * right[0] - 0.9 * parent[0]
+
+    some = HierarchyConditions(tuple(map(str, range(6)))).and_also(require=[[0, 1]])
+    for change in (
+        lambda model: model,
+        lambda model: with_prior(model, "yule"),
+        lambda model: conditioned(model, some),
+    ):
+        many, few = (HierarchyPosterior(change(kind(6))) for kind in (Many, Few))
+        assert many.log_partition == pytest.approx(few.log_partition, abs=1e-12)
+        assert many.cluster_probability([0, 1]) == pytest.approx(few.cluster_probability([0, 1]), abs=1e-12)
 
 
 def test_what_is_no_prior_is_named():

@@ -67,7 +67,7 @@ MODELS = {
 }
 
 
-# Kernels of all models are one template, and these are in every run: a separable model, jets, which forbid splits, and
+# All models run in the same kernels, and these do in every run: a separable model, jets, which forbid splits, and
 # a user's.
 TELLING = {"dasgupta", "dasgupta, any sign", "dasgupta, ties", "ordered", "split function", "user's"}
 

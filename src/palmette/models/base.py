@@ -22,7 +22,6 @@ from palmette.defaults import DEFAULTS
 from palmette.labels import check_labels
 
 __all__ = [
-    "MOST_FEATURES",
     "Clusterings",
     "FeatureModel",
     "Model",
@@ -39,7 +38,6 @@ __all__ = [
 ]
 
 Clusterings = Literal["hierarchies", "partitions"]
-MOST_FEATURES = 8  # of a cluster; `features` has a loader for every number of them
 
 _MOST_LEAVES = 63  # bits of a mask
 _WITH_EVIDENCE = {
@@ -257,11 +255,6 @@ def recast(
     kind: type[AnyKind], model: FeatureModel, *, theta: npt.ArrayLike | None = None, additive: Floats | None = None
 ) -> AnyKind:
     """The data of a model in another class, which makes other features of them; other parameters and sums if given."""
-    if kind.n_features > MOST_FEATURES:
-        raise ValueError(
-            f"{model!r} has {model.n_features} features already, of at most {MOST_FEATURES}, and conditions or a prior "
-            "need one more"
-        )
     made = object.__new__(kind)
     FeatureModel.__init__(
         made,
@@ -324,4 +317,4 @@ def check_leaf_count(n_leaves: int) -> int:
 def _frozen(values: npt.ArrayLike) -> Floats:
     if np.iscomplexobj(values):
         raise TypeError("theta, additive and pairwise must be real numbers, not complex ones")
-    return read_only(np.array(values, dtype=np.float64))
+    return read_only(np.array(values, dtype=np.float64, order="C"))  # row by row, as functions in C read it

@@ -4,12 +4,15 @@
     splits(θ, |θ|, table, row, column, count, parents, lefts, rights, out)
     subsets(θ, |θ|, table, stride, base, role, first, others, count, out)
     clusters(θ, |θ|, table, row, column, count, out)
+    bound(θ, |θ|, n, members, count, additive, d, pairwise, p) → U
+    outlook(θ, |θ|, n, m, sizes, cross, p, gain, out)
 
 `features` fills rows of k numbers for clusters that are known by their sizes, sums (count, d) and pair sums (count, p).
 `splits` writes log ψ of listed splits; feature c of cluster i is table[i · row + c · column]. `subsets` does so for
 splits whose clusters are bit masks, and feature c of a mask is table[c · stride + mask]: one of the three clusters is
 `base`, the next first | others[j], and the third what one of them has and the other has not. The base is their
-`PARENT`, or a `PART` of one. `clusters` is for partitions: log ψ of `count` clusters of a table.
+`PARENT`, or a `PART` of one. `clusters` is for partitions: log ψ of `count` clusters of a table. `bound` and `outlook`
+are those of `palmette.models.bounds` and `palmette.models.outlook`, of all n leaves and of matrices of n rows.
 
 Each is compiled for a model the first time that it is asked for, and kernels take its address: they are compiled once,
 whatever the model. What keeps an address good is kept by this module, for as long as the process lives.
@@ -29,6 +32,8 @@ from palmette._jit import inline
 from palmette._plain import IS_PLAIN
 from palmette.array_types import Floats
 from palmette.models.base import FeatureModel
+from palmette.models.bounds import unbounded
+from palmette.models.outlook import by_gain
 
 __all__ = [
     "BLOCK",
@@ -37,10 +42,14 @@ __all__ = [
     "TILE",
     "SplitTable",
     "block_scores_of",
+    "bound_of",
+    "bounds_of",
     "cluster_scores_of",
     "feature_loader",
     "features_of",
     "fill_features",
+    "fill_outlook",
+    "outlook_of",
     "score_block",
     "score_clusters",
     "score_columns",
@@ -61,11 +70,15 @@ _FEATURES = types.void(NUMBERS, _N, _N, _N, INTEGERS, NUMBERS, _N, NUMBERS, _N, 
 _SPLITS = types.void(NUMBERS, _N, NUMBERS, _N, _N, _N, INTEGERS, INTEGERS, INTEGERS, NUMBERS)
 _SUBSETS = types.void(NUMBERS, _N, NUMBERS, _N, _MASK, _N, _MASK, MASKS, _N, NUMBERS)
 _CLUSTERS = types.void(NUMBERS, _N, NUMBERS, _N, _N, _N, NUMBERS)
+_BOUND = types.float64(NUMBERS, _N, _N, INTEGERS, _N, NUMBERS, _N, NUMBERS, _N)
+_OUTLOOK = types.void(NUMBERS, _N, _N, _N, INTEGERS, NUMBERS, _N, NUMBERS, NUMBERS)
 
 _call_features = caller(_FEATURES)
 _call_splits = caller(_SPLITS)
 _call_subsets = caller(_SUBSETS)
 _call_clusters = caller(_CLUSTERS)
+_call_bound = caller(_BOUND)
+_call_outlook = caller(_OUTLOOK)
 
 _tile = room(TILE)
 _nine_tiles = room(9 * BLOCK)
@@ -73,6 +86,8 @@ _nine_tiles = room(9 * BLOCK)
 features: Any = None  # a model's, put in by `c_function`, as are these
 score: Any = None
 load: Any = None
+bound: Any = None
+outlook: Any = None
 
 
 # How kernels call them.
@@ -108,6 +123,22 @@ def score_clusters(address, theta, table, count, out, first):
     """out[first + j] = log ψ of the first `count` clusters, rows of a table (m, k)."""
     where = pointer(table, 0), table.shape[1], 1, count
     _call_clusters(address, (pointer(theta, 0), theta.size, *where, pointer(out, first)))
+
+
+@inline
+def bound_of(address, theta, members, count, additive, pairwise):
+    """U of the cluster that has the first `count` members, three or more."""
+    n, d = additive.shape
+    data = pointer(additive, 0), d, pointer(pairwise, 0), pairwise.shape[0]
+    return _call_bound(address, (pointer(theta, 0), theta.size, n, pointer(members, 0), count, *data))
+
+
+@inline
+def fill_outlook(address, theta, m, sizes, cross, gain, out):
+    """out[x, y] = what a forest of m clusters is worth if x < y are joined; n clusters would have room."""
+    p, n = cross.shape[0], cross.shape[1]
+    matrices = pointer(cross, 0), p, pointer(gain, 0), pointer(out, 0)
+    _call_outlook(address, (pointer(theta, 0), theta.size, n, m, pointer(sizes, 0), *matrices))
 
 
 class SplitTable(NamedTuple):
@@ -176,6 +207,17 @@ def _clusters(theta, m, table, row, column, count, out):
         out[j] = score(parameters, load(table, j * row, column))
 
 
+def _bound(theta, m, n, members, count, additive, d, pairwise, p):
+    data = vector(additive, 0, n * d).reshape(n, d), vector(pairwise, 0, p * n * n).reshape(p, n, n)
+    return bound(vector(theta, 0, m), n, vector(members, 0, count), *data)
+
+
+def _outlook(theta, k, n, m, sizes, cross, p, gain, out):
+    gains, found = vector(gain, 0, n * n).reshape(n, n), vector(out, 0, n * n).reshape(n, n)
+    between = vector(cross, 0, p * n * n).reshape(p, n, n)
+    outlook(vector(theta, 0, k), m, vector(sizes, 0, n), between, gains, found)
+
+
 def _subsets(theta, m, table, stride, base, role, first, others, count, out):
     parameters, tile, given = vector(theta, 0, m), _tile(), load(table, base, stride)
     _not_known(out, count)
@@ -231,6 +273,16 @@ def cluster_scores_of(model: FeatureModel) -> int:
     return c_function(_clusters, _CLUSTERS, score=model.score, load=feature_loader(model.n_features)).address
 
 
+def bounds_of(bound: Any) -> int:
+    """The address of `bound` with this one, a model's; it is +∞ if that is None."""
+    return c_function(_bound, _BOUND, bound=bound or unbounded).address
+
+
+def outlook_of(outlook: Any) -> int:
+    """The address of `outlook` with this one, a model's; it is what a merge brings if that is None."""
+    return c_function(_outlook, _OUTLOOK, outlook=outlook or by_gain).address
+
+
 def subset_scores_of(score: Any, load: Any) -> int:
     """The address of `subsets` with a score (θ, P, L, R) of what load(table, mask, stride) finds of each."""
     return c_function(_subsets, _SUBSETS, score=score, load=load).address
@@ -241,9 +293,11 @@ def block_scores_of(score: Any, load: Any) -> int:
     return c_function(_block, _SUBSETS, score=score, load=load).address
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None, typed=True)
 def feature_loader(k: int) -> Any:
     """A part of C functions, (table, first, step): k numbers, `step` apart, as a tuple that stays in registers."""
+    if not isinstance(k, int) or k < 1:
+        raise ValueError(f"n_features is {k!r}; a model has a whole number of features, at least 1")
     if IS_PLAIN:
         return inline(lambda table, first, step: tuple(table[int(first) + c * step] for c in range(k)))
 

@@ -29,7 +29,7 @@ from palmette.threads import Workers
 
 __all__ = ["CompiledSplitFunction"]
 
-# By whether it sees members. Of the eight features that a model may have chains under conditions need one.
+# By whether it sees members, of which a feature holds 53: with more than seven, calls cost more than they are worth.
 _LIMITS = (
     (63, "as 64-bit masks", "give members=True"),
     (7 * BITS, "by their members", "a SplitModel takes any number"),

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from palmette._immutable import read_only
-from palmette._jit import inline, kernel, specialise
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.clusters import member_list
 from palmette.hierarchy import Hierarchy
 from palmette.links import offsets_of
 from palmette.models.base import FeatureModel, Model
-from palmette.models.features import describe_into, feature_loader
+from palmette.models.c_functions import (
+    cluster_scores_of,
+    features_of,
+    fill_features,
+    score_clusters,
+    score_splits,
+    scores_of,
+)
 
 if TYPE_CHECKING:
     from palmette.trellis.hierarchies.sparse import SparseTrellis
@@ -33,11 +40,6 @@ __all__ = [
     "split_log_potentials",
     "trellis_sums",
 ]
-
-features: Any = None  # a model's, put in by `specialise`
-describe: Any = None
-score: Any = None
-load: Any = None
 
 
 @inline
@@ -123,22 +125,20 @@ def trellis_sums(model: FeatureModel, trellis: SparseTrellis) -> tuple[Floats, F
     return sums, pairs
 
 
-def _split_scores(theta, n, sizes, sums, pairs, parent, left, right, table, out):
-    one = np.empty(table.shape[0])
-    for v in range(sizes.size):
-        describe(theta, n, sizes[v], sums[v], pairs[v], one, table, v)
-    for s in range(out.size):
-        out[s] = score(theta, load(table, parent[s]), load(table, left[s]), load(table, right[s]))
+@kernel
+def _split_scores(features, scores, theta, n, sizes, sums, pairs, table, parents, lefts, rights, out):
+    fill_features(features, theta, n, sizes, sums, pairs, table, 0, sizes.size)
+    score_splits(scores, theta, table, parents, lefts, rights, out.size, out)
 
 
 def split_log_potentials(
     model: FeatureModel, sizes: Ints, sums: Floats, pairs: Floats, parent: Ints, left: Ints, right: Ints
 ) -> Floats:
     """(k,): log ψ of k splits of clusters that are known by their sizes, sums (m, d) and pair sums (m, p)."""
-    functions = {"describe": describe_into(model), "score": model.score, "load": feature_loader(model.n_features)}
-    table, out = np.empty((model.n_features, len(sizes))), np.empty(len(parent))
+    functions = features_of(model), scores_of(model)
+    table, out = np.empty((len(sizes), model.n_features)), np.empty(len(parent))
     sizes, *splits = map(_contiguous, (sizes, parent, left, right))
-    specialise(_split_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, *splits, table, out)
+    _split_scores(*functions, model.theta, model.n_leaves, sizes, sums, pairs, table, *splits, out)
     require_log_potentials(model, out)
     return out
 
@@ -150,17 +150,16 @@ def hierarchy_log_potential(model: FeatureModel, hierarchy: Hierarchy) -> float:
     return float(split_log_potentials(model, *sums, parents, *hierarchy.children.T).sum())
 
 
-def _cluster_scores(theta, n, sizes, sums, pairs, k, out):
-    one = np.empty((k, 1))
-    for i in range(sizes.size):
-        features(theta, n, sizes[i], sums[i], pairs[i], one[:, 0])
-        out[i] = score(theta, load(one, 0))
+@kernel
+def _cluster_scores(features, scores, theta, n, sizes, sums, pairs, table, out):
+    fill_features(features, theta, n, sizes, sums, pairs, table, 0, sizes.size)
+    score_clusters(scores, theta, table, out.size, out, 0)
 
 
 def _scores(model: FeatureModel, sizes: Ints, sums: Floats, pairs: Floats) -> Floats:
-    functions = {"features": model.features, "score": model.score, "load": feature_loader(model.n_features)}
-    out = np.empty(len(sizes))
-    specialise(_cluster_scores, **functions)(model.theta, model.n_leaves, sizes, sums, pairs, model.n_features, out)
+    functions = features_of(model), cluster_scores_of(model)
+    table, out = np.empty((len(sizes), model.n_features)), np.empty(len(sizes))
+    _cluster_scores(*functions, model.theta, model.n_leaves, _contiguous(sizes), sums, pairs, table, out)
     require_log_potentials(model, out)
     return out
 
@@ -178,13 +177,12 @@ def _member_statistics(additive, pairwise, offsets, members, sums, pairs):
 
 def _member_sums(model: FeatureModel, offsets: Ints, members: Ints) -> tuple[Floats, Floats]:
     sums, pairs = _no_sums(model, len(offsets) - 1)
-    _member_statistics(model.additive, model.pairwise, offsets, members, sums, pairs)
+    _member_statistics(model.additive, model.pairwise, _contiguous(offsets), _contiguous(members), sums, pairs)
     return sums, pairs
 
 
 def member_log_potentials(model: FeatureModel, offsets: Ints, members: Ints) -> Floats:
     """(m,): log ψ of m clusters; the leaves of cluster i are members[offsets[i] : offsets[i + 1]]."""
-    offsets, members = _contiguous(offsets), _contiguous(members)
     return _scores(model, np.diff(offsets), *_member_sums(model, offsets, members))
 
 

@@ -7,11 +7,10 @@ factor of log ψ is largest at some t_P, and the best hierarchy is then a recurs
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from palmette._jit import inline, specialise_inline
+from palmette._jit import inline
 from palmette.models.bounds import least_sums, turn_into_shares
 from palmette.models.shower_laws import ROOT
 
@@ -21,7 +20,7 @@ _INF = math.inf
 _SLACK = 2e-14  # of E²: how far two ways to compute E² − |p|² differ
 _MARGIN = 1e-12  # of the bound, and for each leaf: what rounding can do to logarithms
 
-limit: Any = None  # put in by `specialise_inline`
+_ORDERED, _SYMMETRIC, _LITERAL = range(3)  # what density a split has
 
 
 @inline
@@ -94,11 +93,21 @@ def _literal_limit(theta, root, a, b, least, most, low, high):
     return theta[2 + root] - 2.0 * math.log(T) - rate * children / T if T > 0.0 else _INF
 
 
-def _mass_bound(theta, n, members, additive, pairwise):
+@inline
+def _limit(density, theta, root, a, b, least, most, low, high):
+    if density == _ORDERED:
+        return _ordered_limit(theta, root, a, b, least, most, low, high)
+    if density == _SYMMETRIC:
+        return _symmetric_limit(theta, root, a, b, least, most, low, high)
+    return _literal_limit(theta, root, a, b, least, most, low, high)
+
+
+@inline
+def _mass_bound(density, theta, n, members, additive):
     """U(C) = max over a + b = |C| of limit(C; a, b) + V(a) + V(b), V(m) the same for any m of the leaves, V(1) = 0.
 
     t_S = Σ m_i² + Σ_{i<j ∈ S} 2 p_i·p_j is a pair sum, so `least_sums` bounds the mass² of any s leaves of C from
-    below, and `limit` bounds log ψ given the sizes, the least masses² of these sizes, and low ≤ t_P ≤ high.
+    below, and `_limit` bounds log ψ given the sizes, the least masses² of these sizes, and low ≤ t_P ≤ high.
     """
     k = members.size
     own = np.empty(k)
@@ -124,13 +133,26 @@ def _mass_bound(theta, n, members, additive, pairwise):
         root = 1 if m == n else 0
         for b in range(1, m // 2 + 1):
             top = high if m == k else _INF
-            split = limit(theta, root, m - b, b, least, most, least[m], top)
+            split = _limit(density, theta, root, m - b, b, least, most, least[m], top)
             total = split + value[m - b] + value[b]
             if total > value[m]:
                 value[m] = total
     return value[k] + _MARGIN * (k + abs(value[k])) if abs(value[k]) < _INF else value[k]
 
 
-ordered_bound = specialise_inline(_mass_bound, limit=_ordered_limit)
-symmetric_bound = specialise_inline(_mass_bound, limit=_symmetric_limit)
-literal_bound = specialise_inline(_mass_bound, limit=_literal_limit)
+@inline
+def ordered_bound(theta, n, members, additive, pairwise):
+    """`_mass_bound` for the density of Ginkgo's own order."""
+    return _mass_bound(_ORDERED, theta, n, members, additive)
+
+
+@inline
+def symmetric_bound(theta, n, members, additive, pairwise):
+    """`_mass_bound` for the mean over both orders."""
+    return _mass_bound(_SYMMETRIC, theta, n, members, additive)
+
+
+@inline
+def literal_bound(theta, n, members, additive, pairwise):
+    """`_mass_bound` for the density as it is printed."""
+    return _mass_bound(_LITERAL, theta, n, members, additive)

@@ -12,13 +12,21 @@ import numpy as np
 
 from palmette._jit import inline, reduction
 
-__all__ = ["minus_cluster_cost", "neighbour_outlook", "triple_outlook"]
+__all__ = ["by_gain", "minus_cluster_cost", "neighbour_outlook", "triple_outlook"]
 
 
 @inline
 def minus_cluster_cost(theta, parent, left, right):
     """(a + b u)(P): log ψ = a(P) + b (u(L) + u(R)) with a constant b adds up to a(X) + Σ of these over all S but X."""
     return parent[0] + parent[2] * parent[1]
+
+
+@inline
+def by_gain(theta, m, sizes, cross, gain, out):
+    """No estimate: a forest is worth what its merges bring."""
+    for x in range(m):
+        for y in range(x + 1, m):
+            out[x, y] = gain[x, y]
 
 
 @reduction

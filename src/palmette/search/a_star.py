@@ -26,7 +26,7 @@ from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.resources import Resources
 from palmette.progress import Progress
 from palmette.search import a_star_walk as walk
-from palmette.search.a_star_opening import compile_opening, enter_root, open_listed
+from palmette.search.a_star_opening import enter_root, open_listed, opening_of
 from palmette.search.beam import beam
 from palmette.search.found import Found
 from palmette.search.greedy import greedy
@@ -117,7 +117,7 @@ class _Search:
         self.known = _split_masks(known.hierarchy)
         self.tolerance = _SAME * abs(known.log_potential) if known.log_potential > -math.inf else 0.0
         self.state = walk.first_state(model.n_leaves)
-        self.opening = compile_opening(model, self.state) if is_compiled(model, SplitModel) else None
+        self.opening = opening_of(model, self.state) if is_compiled(model, SplitModel) else None
         if self.opening is None:
             enter_root(self.state, math.inf)
 

@@ -32,7 +32,7 @@ from palmette.likelihoods.marginals import fill_marginals, marginals_of
 from palmette.models.dirichlet_process import check_concentration
 from palmette.partition import Partition
 from palmette.progress import Progress
-from palmette.search.partners import best_pair, partners_by
+from palmette.search.partners import best_pair, find_partner, update_partners
 
 __all__ = ["BayesianFound", "bayesian"]
 
@@ -118,16 +118,6 @@ def _log_add(a, b):
     return high + math.log1p(math.exp(low - high)) if low > -np.inf else high
 
 
-@inline
-def _odds(data, i, s):
-    log_joined, log_weights = data
-    together = log_joined[i, s]
-    return together - (log_weights[i] + log_weights[s]) if together > -np.inf else -np.inf
-
-
-_find_partner, _update_partners = partners_by(_odds)
-
-
 @kernel
 def _join(i, j, sizes, sums, log_gammas, log_joined, log_weights, log_totals):
     # Slot i takes over slot j.
@@ -182,7 +172,7 @@ class _State:
                 self._weigh_pairs(i, np.arange(i, n), bar)
             self.log_weights[:] = np.diag(self.log_joined)
             for i in range(n):
-                _find_partner(i, slots, weights, partner, value)
+                find_partner(i, slots, *weights, partner, value)
             for step in range(n - 1):
                 i, j = best_pair(slots, partner, value)
                 children[step], log_odds[step] = (node[i], node[j]), value[i]
@@ -190,7 +180,8 @@ class _State:
                 _join(i, j, self.sizes, self.sums, self.log_gammas, *weights, self.log_totals)
                 slots = slots[slots != j]
                 self._weigh_pairs(i, slots[slots != i], bar)
-                _update_partners(i, j, slots, weights, partner, value)
+                row = np.ascontiguousarray(self.log_joined[:, i])
+                update_partners(i, j, slots, row, *weights, partner, value)
         return children, log_odds
 
     def _weigh_pairs(self, i: int, slots: Ints, bar: Progress) -> None:

@@ -8,17 +8,24 @@ them by the outlook of the model (`palmette.models.outlook`), and offers them to
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise, specialise_inline
+from palmette._jit import inline, kernel
 from palmette.array_types import Indices
 from palmette.checks import is_whole
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import is_compiled, require_model
-from palmette.models.features import feature_loader
+from palmette.models.c_functions import (
+    TILE,
+    features_of,
+    fill_features,
+    fill_outlook,
+    outlook_of,
+    score_splits,
+    scores_of,
+)
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.progress import Progress
 from palmette.search.forests import (
@@ -38,12 +45,6 @@ from palmette.search.found import Found
 __all__ = ["beam"]
 
 _CHUNK = 2e7  # pairs to rank, or triples to compare, in one compiled call: Ctrl-C is heard in between
-
-features: Any = None  # a model's, put in by `specialise`, as are all of these
-gain_of: Any = None
-load: Any = None
-fill_gains: Any = None
-fill_ranks: Any = None
 
 # extend(forests, first, m, is_forced, pool) offers the merges of forests of m clusters, from the first of these on, and
 # returns the one to go on with.
@@ -114,63 +115,77 @@ def _add_up(place, m, additive, pairwise, sums, cross):
                 cross[c, min(x, y), max(x, y)] += pairwise[c, i, j]
 
 
-def _fill_gains(theta, n, m, sizes, sums, cross, table, gain):
-    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. `table` has n + 1 rows.
-    d, p = sums.shape[1], cross.shape[0]
-    union, union_pairs = np.empty(d), np.empty(p)
-    columns = table.T
-    for x in range(m):
-        for c in range(p):
-            union_pairs[c] = cross[c, x, x]
-        features(theta, n, sizes[x], sums[x], union_pairs, table[x])
+@inline
+def _pairs_of(m):
+    lefts, rights = np.empty(m * (m - 1) // 2, np.int64), np.empty(m * (m - 1) // 2, np.int64)
+    j = 0
     for x in range(m):
         for y in range(x + 1, m):
-            for c in range(d):
-                union[c] = sums[x, c] + sums[y, c]
-            for c in range(p):
-                union_pairs[c] = cross[c, x, x] + cross[c, y, y] + cross[c, x, y]
-            features(theta, n, sizes[x] + sizes[y], union, union_pairs, table[n])
-            gain[x, y] = gain_of(theta, load(columns, n), load(columns, x), load(columns, y))
+            lefts[j], rights[j] = x, y
+            j += 1
+    return lefts, rights
 
 
 @inline
-def _by_gain(theta, m, sizes, cross, gain, rank):
+def _fill_gains(functions, theta, n, m, lefts, rights, clusters, cross, table, tile, gain):
+    # The pair sums of cluster x are cross[c, x, x], those between x < y cross[c, x, y]. From row n on the clusters and
+    # the table hold unions of the listed pairs, a tile at a time.
+    sizes, sums, pairs = clusters
+    parents, brings = tile
     for x in range(m):
-        for y in range(x + 1, m):
-            rank[x, y] = gain[x, y]
+        for c in range(pairs.shape[1]):
+            pairs[x, c] = cross[c, x, x]
+    fill_features(functions[0], theta, n, sizes, sums, pairs, table, 0, m)
+    for begin in range(0, lefts.size, TILE):
+        here = slice(begin, min(begin + TILE, lefts.size))
+        xs, ys = lefts[here], rights[here]
+        for j in range(xs.size):
+            sizes[n + j] = sizes[xs[j]] + sizes[ys[j]]
+        for c in range(sums.shape[1]):
+            for j in range(xs.size):
+                sums[n + j, c] = sums[xs[j], c] + sums[ys[j], c]
+        for c in range(pairs.shape[1]):
+            for j in range(xs.size):
+                pairs[n + j, c] = pairs[xs[j], c] + pairs[ys[j], c] + cross[c, xs[j], ys[j]]
+        fill_features(functions[0], theta, n, sizes, sums, pairs, table, n, xs.size)
+        score_splits(functions[1], theta, table, parents, xs, ys, xs.size, brings)
+        for j in range(xs.size):
+            gain[xs[j], ys[j]] = brings[j]
 
 
-def _extend(theta, additive, pairwise, k, forests, first_forest, last_forest, is_forced, pool):
+@kernel
+def _extend(functions, theta, additive, pairwise, k, forests, m, first_forest, last_forest, is_forced, pool):
     # Comes back early if the pool gets full.
-    n, d = additive.shape
-    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    (n, d), p = additive.shape, pairwise.shape[0]
+    rows = n + TILE
+    place, first, sizes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(rows, np.int64)
     hashes = np.empty(n, np.uint64)
-    sums, cross, table = np.empty((n, d)), np.empty((pairwise.shape[0], n, n)), np.empty((n + 1, k))
+    sums, pairs, cross, table = np.empty((rows, d)), np.empty((rows, p)), np.empty((p, n, n)), np.empty((rows, k))
+    tile = np.arange(n, rows), np.empty(TILE)
+    lefts, rights = _pairs_of(m)
     gain, rank = np.empty((n, n)), np.empty((n, n))
     for f in range(first_forest, last_forest):
-        m = number_clusters(forests.slots[f], place, first, sizes, hashes)
+        number_clusters(forests.slots[f], place, first, sizes, hashes)
         if not has_room(pool, m):
             return f
         if not is_forced:
             _add_up(place, m, additive, pairwise, sums, cross)
-            fill_gains(theta, n, m, sizes, sums, cross, table, gain)
-            fill_ranks(theta, m, sizes, cross, gain, rank)
+            _fill_gains(functions, theta, n, m, lefts, rights, (sizes, sums, pairs), cross, table, tile, gain)
+            fill_outlook(functions[2], theta, m, sizes, cross, gain, rank)
         offer(forests, f, m, first, hashes, gain, rank, is_forced, pool)
     return last_forest
 
 
 def _compiled(model: SplitModel) -> _Extend:
-    gain_of = model.score if model.beam_score is None else model.beam_score
-    functions = {"features": model.features, "gain_of": gain_of, "load": feature_loader(model.n_features)}
-    fill_ranks = _by_gain if model.beam_outlook is None else model.beam_outlook
-    extend_all = specialise(_extend, fill_gains=specialise_inline(_fill_gains, **functions), fill_ranks=fill_ranks)
-    fixed = (model.theta, model.additive, model.pairwise, model.n_features)
+    gain = model.score if model.beam_score is None else model.beam_score
+    functions = features_of(model), scores_of(model, gain), outlook_of(model.beam_outlook)
+    fixed = (functions, model.theta, model.additive, model.pairwise, model.n_features)
     is_slow = model.beam_outlook is not None  # it may compare triples
 
     def extend(forests: Forests, first: int, m: int, is_forced: bool, pool: Pool) -> int:
         at_once = 1 + int(_CHUNK / (model.n_leaves**2 + (m**3 / 6 if is_slow else 5 * m**2)))
         last = min(first + at_once, len(forests.gained))
-        return int(extend_all(*fixed, forests, first, last, is_forced, pool))
+        return int(_extend(*fixed, forests, m, first, last, is_forced, pool))
 
     return extend
 

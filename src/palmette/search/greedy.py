@@ -6,27 +6,22 @@ score is computed once and kept, and a step scores one new cluster against the o
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
-from palmette._jit import inline, kernel, specialise, specialise_inline
+from palmette._jit import inline, kernel
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.base import FeatureModel, is_compiled, require_model
+from palmette.models.c_functions import features_of, fill_features, score_splits, scores_of
 from palmette.models.cluster_model import PartitionModel
-from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel
 from palmette.search.cuts import best_cut
 from palmette.search.found import Found, FoundPartition
-from palmette.search.partners import best_pair, partners_by
+from palmette.search.partners import best_pair, find_partner, update_partners
 
 __all__ = ["greedy"]
-
-merge_score: Any = None  # a model's, put in by `specialise`, as are all of these
-load: Any = None
-describe: Any = None
-score_row: Any = None
 
 
 @overload
@@ -62,33 +57,24 @@ def greedy(model: HierarchyModel | PartitionModel) -> Found | FoundPartition:
 
 
 @inline
-def _score_of(data, i, s):
-    return data[0][i, s]
-
-
-@inline
-def _new_score_of(data, s, i):
-    return data[1][s]  # a row of its own, since a column of the scores is slow to read
-
-
-_find_partner, _update_partners = partners_by(_score_of, _new_score_of)
-
-
-def _score_row(theta, i, slots, sizes, sums, pairs, cross, table, out):
-    # out[s] = merge score of the clusters in slots i and s, for the listed s; cross[c, i, s] = Σ w between the two.
-    n = sizes.size
-    union = np.empty(sums.shape[1])
-    union_pairs = np.empty(pairs.shape[1])
-    one = np.empty(table.shape[0])
-    parent = np.empty((table.shape[0], 1))
-    for s in slots:
+def _score_row(functions, theta, n, i, slots, clusters, cross, table, splits, out):
+    # out[s] = merge score of the clusters in slots i and s, for the listed s; cross[c, i, s] = Σ w between the two. Row
+    # n + x of the clusters and of the table is the union with the one in slots[x].
+    sizes, sums, pairs = clusters
+    parents, lefts, rights, scores = splits
+    for x in range(slots.size):
+        s = slots[x]
         low, high = min(i, s), max(i, s)
-        for c in range(union.size):
-            union[c] = sums[low, c] + sums[high, c]
-        for c in range(union_pairs.size):
-            union_pairs[c] = pairs[low, c] + pairs[high, c] + cross[c, low, high]
-        describe(theta, n, sizes[i] + sizes[s], union, union_pairs, one, parent, 0)
-        out[s] = merge_score(theta, load(parent, 0), load(table, low), load(table, high))
+        parents[x], lefts[x], rights[x] = n + x, low, high
+        sizes[n + x] = sizes[low] + sizes[high]
+        for c in range(sums.shape[1]):
+            sums[n + x, c] = sums[low, c] + sums[high, c]
+        for c in range(pairs.shape[1]):
+            pairs[n + x, c] = pairs[low, c] + pairs[high, c] + cross[c, low, high]
+    fill_features(functions[0], theta, n, sizes, sums, pairs, table, n, slots.size)
+    score_splits(functions[1], theta, table, parents, lefts, rights, slots.size, scores)
+    for x in range(slots.size):
+        out[slots[x]] = scores[x]
 
 
 @kernel
@@ -126,21 +112,23 @@ def _without(slots, i):
     return left
 
 
-def _agglomerate(theta, sums, cross, k):
-    # `sums` and `cross` are those of single leaves at first, and change.
-    n = sums.shape[0]
+@kernel
+def _agglomerate(functions, theta, sums, cross, k):
+    # `sums` and `cross` are those of single leaves at first, and change; the sums have as many rows again for unions.
+    n = cross.shape[1]
     slots = np.arange(n)
-    sizes, pairs = np.ones(n, np.int64), np.zeros((n, cross.shape[0]))
-    one, table = np.empty(k), np.empty((k, n))
-    scores, row = np.empty((n, n)), np.empty(n)
+    sizes, pairs = np.ones(2 * n, np.int64), np.zeros((2 * n, cross.shape[0]))
+    clusters, table = (sizes, sums, pairs), np.empty((2 * n, k))
+    parents, lefts, rights = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    splits = parents, lefts, rights, np.empty(n)
+    scores, row, weights = np.empty((n, n)), np.empty(n), np.zeros(n)
     partner, value = np.empty(n, np.int64), np.empty(n)
     node = np.arange(n)
     children = np.empty((n - 1, 2), np.int64)
+    fill_features(functions[0], theta, n, sizes, sums, pairs, table, 0, n)
     for i in range(n):
-        describe(theta, n, 1, sums[i], pairs[i], one, table, i)
-    for i in range(n):
-        score_row(theta, i, slots[i + 1 :], sizes, sums, pairs, cross, table, scores[i])
-        _find_partner(i, slots, (scores, row), partner, value)
+        _score_row(functions, theta, n, i, slots[i + 1 :], clusters, cross, table, splits, scores[i])
+        find_partner(i, slots, scores, weights, partner, value)
     for step in range(n - 1):
         i, j = best_pair(slots, partner, value)
         children[step, 0], children[step, 1] = node[i], node[j]
@@ -148,18 +136,17 @@ def _agglomerate(theta, sums, cross, k):
         slots = _without(slots, j)
         others = _without(slots, i)
         _join(i, j, others, sizes, sums, pairs, cross)
-        describe(theta, n, sizes[i], sums[i], pairs[i], one, table, i)
-        score_row(theta, i, others, sizes, sums, pairs, cross, table, row)
+        fill_features(functions[0], theta, n, sizes, sums, pairs, table, i, 1)
+        _score_row(functions, theta, n, i, others, clusters, cross, table, splits, row)
         _note_scores(i, others, row, scores)
-        _update_partners(i, j, slots, (scores, row), partner, value)
+        update_partners(i, j, slots, row, scores, weights, partner, value)
     return children
 
 
 def _merge_compiled(model: FeatureModel) -> Ints:
-    describe, load = describe_into(model), feature_loader(model.n_features)
-    score_row = specialise_inline(_score_row, merge_score=model.compiled_merge_score, load=load, describe=describe)
-    agglomerate = specialise(_agglomerate, score_row=score_row, describe=describe)
-    return np.asarray(agglomerate(model.theta, model.additive.copy(), model.pairwise.copy(), model.n_features))
+    functions = features_of(model), scores_of(model, model.compiled_merge_score)
+    sums = np.concatenate([model.additive, np.empty_like(model.additive)])
+    return np.asarray(_agglomerate(functions, model.theta, sums, model.pairwise.copy(), model.n_features))
 
 
 def _merge_masks(model: HierarchyModel | PartitionModel) -> Ints:

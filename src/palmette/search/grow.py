@@ -11,18 +11,18 @@ all splits that the new ones allow with them, and again.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import specialise
+from palmette._jit import kernel
 from palmette.array_types import Floats, Ints
 from palmette.clusters import lowest_first, member_list
 from palmette.defaults import DEFAULTS
 from palmette.links import ragged
 from palmette.models.base import is_compiled, require_model
+from palmette.models.c_functions import TILE, features_of, fill_features, score_splits, scores_of
 from palmette.models.evaluate import across, trellis_sums
-from palmette.models.features import describe_into, feature_loader
 from palmette.models.split_model import HierarchyModel, SplitModel
 from palmette.passes.hierarchies.conditions import HierarchyConditions
 from palmette.passes.hierarchies.sparse import SparseHierarchyPasses
@@ -31,10 +31,6 @@ from palmette.trellis.bit_sets import from_words
 from palmette.trellis.hierarchies.sparse import SparseTrellis
 
 __all__ = ["grow"]
-
-score: Any = None  # a model's, put in by `specialise`
-load: Any = None
-describe: Any = None
 
 
 def grow(
@@ -160,31 +156,37 @@ def _log_psi(passes: SparseHierarchyPasses, parent: Ints, kept: Ints, moved: Int
 def _compiled_log_psi(
     model: SplitModel, trellis: SparseTrellis, parent: Ints, kept: Ints, moved: Ints, other: Ints
 ) -> Floats:
-    functions = {"score": model.score, "load": feature_loader(model.n_features), "describe": describe_into(model)}
-    out, table = np.empty(len(parent)), np.empty((model.n_features, 5))
+    functions = features_of(model), scores_of(model)
+    out, table = np.empty(len(parent)), np.empty((trellis.n_clusters + TILE, model.n_features))
     clusters = (trellis.words, trellis.sizes, *trellis_sums(model, trellis))
-    specialise(_exchange_scores, **functions)(
-        model.theta, model.n_leaves, *clusters, model.pairwise, parent, kept, moved, other, table, out
-    )
+    exchanges = (parent, kept, moved, other)
+    _exchange_scores(functions, model.theta, model.n_leaves, *clusters, model.pairwise, *exchanges, table, out)
     return out
 
 
-def _exchange_scores(theta, n, words, sizes, sums, pairs, pairwise, parent, kept, moved, other, table, out):
-    one = np.empty(table.shape[0])
-    union, union_pairs = np.empty(sums.shape[1]), np.empty(pairs.shape[1])
+@kernel
+def _exchange_scores(functions, theta, n, words, sizes, sums, pairs, pairwise, parent, kept, moved, other, table, out):
+    # The last rows of the table are for unions of moved and other clusters, a tile at a time.
+    features, scores = functions
+    m, d, p = sizes.size, sums.shape[1], pairs.shape[1]
+    union_sizes, union_sums, union_pairs = np.empty(TILE, np.int64), np.empty((TILE, d)), np.empty((TILE, p))
+    unions, lower = m + np.arange(TILE), np.empty(TILE)
     here, there = np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(out.size):
-        a, b = moved[i], other[i]
-        for c in range(union.size):
-            union[c] = sums[a, c] + sums[b, c]
-        if pairwise.shape[0] > 0:
-            m, k = member_list(words[a], here), member_list(words[b], there)
-            for c in range(union_pairs.size):
-                union_pairs[c] = pairs[a, c] + pairs[b, c] + across(pairwise[c], here[:m], there[:k])
-        describe(theta, n, sizes[parent[i]], sums[parent[i]], pairs[parent[i]], one, table, 0)
-        describe(theta, n, sizes[a] + sizes[b], union, union_pairs, one, table, 1)
-        describe(theta, n, sizes[kept[i]], sums[kept[i]], pairs[kept[i]], one, table, 2)
-        describe(theta, n, sizes[a], sums[a], pairs[a], one, table, 3)
-        describe(theta, n, sizes[b], sums[b], pairs[b], one, table, 4)
-        upper = score(theta, load(table, 0), load(table, 1), load(table, 2))
-        out[i] = upper + score(theta, load(table, 1), load(table, 3), load(table, 4))
+    fill_features(features, theta, n, sizes, sums, pairs, table, 0, m)
+    for begin in range(0, out.size, TILE):
+        end = min(begin + TILE, out.size)
+        count = end - begin
+        for i in range(count):
+            a, b = moved[begin + i], other[begin + i]
+            union_sizes[i] = sizes[a] + sizes[b]
+            for c in range(d):
+                union_sums[i, c] = sums[a, c] + sums[b, c]
+            if p > 0:
+                x, y = member_list(words[a], here), member_list(words[b], there)
+                for c in range(p):
+                    union_pairs[i, c] = pairs[a, c] + pairs[b, c] + across(pairwise[c], here[:x], there[:y])
+        fill_features(features, theta, n, union_sizes, union_sums, union_pairs, table[m:], 0, count)
+        score_splits(scores, theta, table, parent[begin:end], unions, kept[begin:end], count, out[begin:end])
+        score_splits(scores, theta, table, unions, moved[begin:end], other[begin:end], count, lower)
+        for i in range(count):
+            out[begin + i] += lower[i]

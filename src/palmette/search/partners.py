@@ -2,50 +2,47 @@
 pairs. `greedy` and `bayesian` keep clusters in this way.
 
 A cluster lives in the slot of its lowest leaf, so merging i < j leaves slot i; `slots` are those in use, increasing.
-partner[i] is the best slot after i, of equal ones the first, and value[i] what the pair is worth.
+A pair i < s is worth scores[i, s] − (weights[i] + weights[s]), or −inf if that is its score; weights change with their
+clusters, and scores do not. partner[i] is the best slot after i, of equal ones the first, and value[i] what the pair is
+worth.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
-from palmette._jit import kernel, specialise
+from palmette._jit import inline, kernel
 
-__all__ = ["best_pair", "partners_by"]
+__all__ = ["best_pair", "find_partner", "update_partners"]
 
-value_of: Any = None  # put in by `specialise`
-new_value_of: Any = None
-find_partner: Any = None
+_INF = math.inf
 
 
-def partners_by(value_of: Any, new_value_of: Any = None) -> tuple[Any, Any]:
-    """Kernels for pairs that are worth ``value_of(data, i, j)``, i < j; −inf where they must not be merged.
-
-    They are find(i, slots, data, partner, value), and update(i, j, slots, data, partner, value) after j went into i.
-    Where j is the slot of the last merge, ``new_value_of(data, i, j)`` may be a faster way to the same number.
-    """
-    find = specialise(_find_partner, value_of=value_of)
-    return find, specialise(_update, new_value_of=new_value_of or value_of, find_partner=find)
+@inline
+def _worth(score, one, two):
+    return score - (one + two) if score > -_INF else -_INF
 
 
-def _find_partner(i, slots, data, partner, value):
-    # The best slot after i, the first one if all are −inf.
+@kernel
+def find_partner(i, slots, scores, weights, partner, value):
+    """The best slot after i, the first one if all are −inf."""
     partner[i] = -1
     for s in slots:
         if s > i:
-            worth = value_of(data, i, s)
+            worth = _worth(scores[i, s], weights[i], weights[s])
             if partner[i] < 0 or worth > value[i]:
                 partner[i] = s
                 value[i] = worth
 
 
-def _update(i, j, slots, data, partner, value):
-    # Slot i has a new cluster, slot j has none any more.
+@kernel
+def update_partners(i, j, slots, row, scores, weights, partner, value):
+    """Slot i has a new cluster, and slot j none any more; row[s] is scores[s, i], of which a column is slow to read."""
     for s in slots:
         if s == i or partner[s] == i or partner[s] == j:
-            find_partner(s, slots, data, partner, value)
+            find_partner(s, slots, scores, weights, partner, value)
         elif s < i:
-            worth = new_value_of(data, s, i)
+            worth = _worth(row[s], weights[s], weights[i])
             if worth > value[s] or (worth == value[s] and i < partner[s]):
                 partner[s] = i
                 value[s] = worth
