@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from palmette._jit import OPTIONS, all_ours, inline, with_digest, with_functions
-from palmette.compilers.plain import IS_PLAIN
+from palmette.compilers.plain import IS_PLAIN, Plain
 
 __all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "pointer", "room", "vector"]
 
@@ -47,7 +47,7 @@ def c_function(template: Callable[..., Any], signature: Any, **functions: Any) -
     """
     function = with_functions(template, functions)
     if IS_PLAIN:
-        _plain.append(function)
+        _plain.append(Plain(function))
         return CFunction(len(_plain) - 1, function)
     options = {name: value for name, value in OPTIONS.items() if name in ("error_model", "fastmath")}
     if all_ours(function):
