@@ -27,8 +27,8 @@ def call_log_z(process, meeting, s):
 
 
 @called
-def call_best_length(process, meeting, s0, rate):
-    return c_functions.best_length(process, meeting, 0, s0, rate)
+def call_best_length(process, meeting, rate, length, log_z):
+    c_functions.best_lengths(process, meeting, np.zeros(1, np.int64), 1, rate, length, log_z)
 
 
 @called
@@ -64,13 +64,16 @@ class Functions:
         return self.kind.slopes(theta, meeting, s)  # type: ignore[attr-defined]
 
     def log_z(self, theta: Any, meeting: Any, s: float) -> float:
-        return float(call_log_z(self._compiled(theta, meeting), meeting, s))
+        return float(call_log_z(self._compiled(theta, meeting, "log_z"), meeting, s))
 
-    def best_length(self, theta: Any, meeting: Any, *how: float) -> float:
-        return float(call_best_length(self._compiled(theta, meeting, "best_length"), meeting, *how))
+    def best_length(self, theta: Any, meeting: Any, s0: float, rate: float) -> float:
+        length, log_z = np.array([s0]), np.empty(1)
+        call_best_length(self._compiled(theta, meeting, "best_length", "log_z"), meeting, rate, length, log_z)
+        assert log_z[0] == self.log_z(theta, meeting, length[0])
+        return float(length[0])
 
     def log_integral(self, theta: Any, meeting: Any, *how: float) -> float:
-        return float(call_log_integral(self._compiled(theta, meeting, "log_integral"), meeting, *how))
+        return float(call_log_integral(self._compiled(theta, meeting, "log_integral", "log_z"), meeting, *how))
 
     def propose_length(self, theta: Any, meeting: Any, *how: float) -> tuple[float, float]:
         s, log_density = call_propose_length(self._compiled(theta, meeting, "propose_length"), meeting, *how)
@@ -83,7 +86,7 @@ class Functions:
 def meeting_of(prepared: Prepared, i: int, j: int) -> tuple[float, np.ndarray]:
     """How much rows i and j know in common, and their meeting."""
     out = np.empty(prepared.n_meeting)
-    return float(call_meet(prepared.compiled(), prepared.leaves, i, j, out)), out
+    return float(call_meet(prepared.compiled("meet"), prepared.leaves, i, j, out)), out
 
 
 def data_of(n, d, seed):

@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 from palmette._jit import OPTIONS, all_ours, inline, with_digest, with_functions
 from palmette.compilers.plain import IS_PLAIN, Plain
 
-__all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "pointer", "room", "vector"]
+__all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "offset", "pointer", "room", "vector"]
 
 NUMBERS = types.CPointer(types.float64)
 INTEGERS = types.CPointer(types.int64)
@@ -108,6 +108,12 @@ def _offset(typing_context: Any, where: Any, first: Any) -> Any:
 
 
 @inline
+def offset(where, first):
+    """Where the number lies that is `first` numbers after the one at `where`."""
+    return _offset(where, first)
+
+
+@inline
 def vector(where, first, length):
     """So many numbers as an array, the first of them `first` numbers after the one at `where`."""
     return numba.carray(_offset(where, first), (length,))
@@ -136,4 +142,5 @@ _plain: list[Callable[..., Any]] = []  # an address is a place in this list
 
 if IS_PLAIN:  # a pointer is what is left of an array
     pointer = inline(lambda array, first: np.asarray(array).reshape(-1)[first:])
+    offset = inline(lambda where, first: where[first:])
     vector = inline(lambda where, first, length: where[first : first + length])

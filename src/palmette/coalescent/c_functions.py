@@ -2,16 +2,20 @@
 
     meet(θ, |θ|, left, right, |message|, out, |meeting|)    how many entries both know something about
     log_z(θ, |θ|, meeting, |meeting|, s)
+    agree(θ, |θ|, left, table, |message|, others, count, room, |meeting|, values)
     join(θ, |θ|, left, l_left, right, l_right, out, |message|)
     log_root(θ, |θ|, message, |message|)
-    slopes(θ, |θ|, meeting, |meeting|, s, out)              two numbers to `out`
+    slopes(θ, |θ|, meeting, |meeting|, lengths, count, out)
     longest(θ, |θ|, meeting, |meeting|, rate)
-    best_length(log_z, slopes, longest, θ, |θ|, meeting, |meeting|, s0, rate)
+    best_length(log_z, slopes, longest, θ, |θ|, meetings, |meeting|, rows, count, rate, lengths, log_zs)
     log_integral(log_z, θ, |θ|, meeting, |meeting|, s0, rate)
     propose_length(log_z, θ, |θ|, meeting, |meeting|, s0, rate, seed, item, step, out)    s; the log density to `out`
     log_survival(log_z, θ, |θ|, meeting, |meeting|, s0, rate, δ)
 
-What they mean stands at `Process`. The last four are given the addresses of what they may be made from: so those of
+What they mean stands at `Process`. `agree` is `meet` and `log_z`, of one lineage with each of those listed, which are
+rows of a table: values[j] is s before and log Z after; `room` is for one meeting. `slopes` writes two numbers for each
+length. `best_length` is for listed rows of meetings: lengths[j] is s0 before and the best s after, where log Z is
+log_zs[j]. The last four are given the addresses of what they may be made from: so those of
 `palmette.coalescent.durations` are compiled once, for all processes that have none of their own.
 
 A process is compiled to them when they are asked for (`Prepared.compiled`), and kernels take their addresses. Here, a
@@ -24,23 +28,25 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from palmette._addresses import NUMBERS, c_function, caller, pointer, room, vector
+from palmette._addresses import INTEGERS, NUMBERS, c_function, caller, pointer, room, vector
 from palmette._jit import inline
 from palmette.array_types import Floats
 
 __all__ = ["CompiledProcess", "address_of", "call_log_z", "call_longest", "call_slopes", "general_address"]
-__all__ += ["best_length", "join", "log_integral", "log_root", "log_survival", "log_z", "meet", "propose_length"]
+__all__ += ["agree", "best_lengths", "join", "log_integral", "log_root", "log_survival", "log_z", "meet"]
+__all__ += ["propose_length"]
 
 _N, _X = types.int64, types.float64
 _AT = (NUMBERS, _N, NUMBERS, _N)  # θ, |θ|, meeting, |meeting|
 _SIGNATURES = {
     "meet": _X(NUMBERS, _N, NUMBERS, NUMBERS, _N, NUMBERS, _N),
     "log_z": _X(*_AT, _X),
+    "agree": types.void(NUMBERS, _N, NUMBERS, NUMBERS, _N, INTEGERS, _N, NUMBERS, _N, NUMBERS),
     "join": types.void(NUMBERS, _N, NUMBERS, _X, NUMBERS, _X, NUMBERS, _N),
     "log_root": _X(*_AT),
-    "slopes": types.void(*_AT, _X, NUMBERS),
+    "slopes": types.void(*_AT, NUMBERS, _N, NUMBERS),
     "longest": _X(*_AT, _X),
-    "best_length": _X(_N, _N, _N, *_AT, _X, _X),
+    "best_length": types.void(_N, _N, _N, *_AT, INTEGERS, _N, _X, NUMBERS, NUMBERS),
     "log_integral": _X(_N, *_AT, _X, _X),
     "propose_length": _X(_N, *_AT, _X, _X, _N, _N, _N, NUMBERS),
     "log_survival": _X(_N, *_AT, _X, _X, _X),
@@ -48,6 +54,7 @@ _SIGNATURES = {
 
 _call_meet = caller(_SIGNATURES["meet"])
 call_log_z = caller(_SIGNATURES["log_z"])
+_call_agree = caller(_SIGNATURES["agree"])
 _call_join = caller(_SIGNATURES["join"])
 _call_log_root = caller(_SIGNATURES["log_root"])
 call_slopes = caller(_SIGNATURES["slopes"])
@@ -59,7 +66,9 @@ _call_log_survival = caller(_SIGNATURES["log_survival"])
 
 _one = room(1)
 
-own: Any = None  # a function of a process, put in by `c_function`
+own: Any = None  # a function of a process, put in by `c_function`, as are these
+own_meet: Any = None
+own_log_z: Any = None
 
 
 class CompiledProcess(NamedTuple):
@@ -67,10 +76,11 @@ class CompiledProcess(NamedTuple):
 
     theta: Floats
     n_meeting: int
-    meet: int
-    log_z: int
-    join: int
-    log_root: int
+    meet: int = 0
+    log_z: int = 0
+    agree: int = 0
+    join: int = 0
+    log_root: int = 0
     slopes: int = 0
     longest: int = 0
     best_length: int = 0
@@ -103,6 +113,15 @@ def log_z(process, meetings, k, s):
 
 
 @inline
+def agree(process, left, i, table, others, first, count, meeting, values, at):
+    """values[at + j], a length, becomes log Z at it of row i of `left` and row others[first + j] of a table."""
+    m = table.shape[-1]
+    parts = pointer(left, i * m), pointer(table, 0), m, pointer(others, first), count
+    room = pointer(meeting, 0), process.n_meeting, pointer(values, at)
+    _call_agree(process.agree, (pointer(process.theta, 0), process.theta.size, *parts, *room))
+
+
+@inline
 def join(process, left, i, l_left, right, j, l_right, out, k):
     """The message of the lineage that two become, into row k."""
     m = out.shape[-1]
@@ -120,10 +139,11 @@ def log_root(process, messages, i):
 
 
 @inline
-def best_length(process, meetings, k, s0, rate):
-    """The s ≥ s0 that maximises −rate (s − s0)/2 + log Z(s)."""
+def best_lengths(process, meetings, rows, count, rate, lengths, log_zs):
+    """lengths[j], the s0 of a row of meetings, becomes the best s, and log_zs[j] log Z there."""
     made_from = process.log_z, process.slopes, process.longest
-    return _call_best_length(process.best_length, (*made_from, *_at(process, meetings, k), s0, rate))
+    listed = pointer(rows, 0), count, rate, pointer(lengths, 0), pointer(log_zs, 0)
+    _call_best_length(process.best_length, (*made_from, *_at(process, meetings, 0), *listed))
 
 
 @inline
@@ -158,6 +178,13 @@ def _log_z(theta, m, meeting, n, s):
     return own(vector(theta, 0, m), vector(meeting, 0, n), s)
 
 
+def _agree(theta, m, left, table, k, others, count, room, n, values):
+    parameters, one, meeting = vector(theta, 0, m), vector(left, 0, k), vector(room, 0, n)
+    for j in range(count):
+        own_meet(parameters, one, vector(table, others[j] * k, k), meeting)
+        values[j] = own_log_z(parameters, meeting, values[j])
+
+
 def _join(theta, m, left, l_left, right, l_right, out, k):
     own(vector(theta, 0, m), vector(left, 0, k), l_left, vector(right, 0, k), l_right, vector(out, 0, k))
 
@@ -166,16 +193,22 @@ def _log_root(theta, m, message, k):
     return own(vector(theta, 0, m), vector(message, 0, k))
 
 
-def _slopes(theta, m, meeting, n, s, out):
-    out[0], out[1] = own(vector(theta, 0, m), vector(meeting, 0, n), s)
+def _slopes(theta, m, meeting, n, lengths, count, out):
+    parameters, given = vector(theta, 0, m), vector(meeting, 0, n)
+    for j in range(count):
+        out[2 * j], out[2 * j + 1] = own(parameters, given, lengths[j])
 
 
 def _longest(theta, m, meeting, n, rate):
     return own(vector(theta, 0, m), vector(meeting, 0, n), rate)
 
 
-def _best_length(log_z, slopes, longest, theta, m, meeting, n, s0, rate):
-    return own(vector(theta, 0, m), vector(meeting, 0, n), s0, rate)
+def _best_length(log_z, slopes, longest, theta, m, meetings, n, rows, count, rate, lengths, log_zs):
+    parameters = vector(theta, 0, m)
+    for j in range(count):
+        meeting = vector(meetings, rows[j] * n, n)
+        length = own(parameters, meeting, lengths[j], rate)
+        lengths[j], log_zs[j] = length, own_log_z(parameters, meeting, length)
 
 
 def _log_integral(log_z, theta, m, meeting, n, s0, rate):
@@ -194,6 +227,7 @@ def _log_survival(log_z, theta, m, meeting, n, s0, rate, delta):
 _TEMPLATES = {
     "meet": _meet,
     "log_z": _log_z,
+    "agree": _agree,
     "join": _join,
     "log_root": _log_root,
     "slopes": _slopes,
@@ -204,10 +238,17 @@ _TEMPLATES = {
     "log_survival": _log_survival,
 }
 
+_PARTS = {
+    "agree": {"own_meet": "meet", "own_log_z": "log_z"},
+    "best_length": {"own": "best_length", "own_log_z": "log_z"},
+}
 
-def address_of(name: str, function: Any) -> int:
-    """The address of a process's function of this name."""
-    return c_function(_TEMPLATES[name], _SIGNATURES[name], own=function).address
+
+def address_of(name: str, kind: Any) -> int:
+    """The address of the function of this name of a process that defines it."""
+    parts = _PARTS.get(name, {"own": name})
+    functions = {part: getattr(kind, of) for part, of in parts.items()}
+    return c_function(_TEMPLATES[name], _SIGNATURES[name], **functions).address
 
 
 def general_address(name: str, function: Any) -> int:

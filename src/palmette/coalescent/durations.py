@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from palmette._addresses import room
+from palmette._addresses import offset, room
 from palmette._jit import called, inline
 from palmette.coalescent.c_functions import call_log_z, call_longest, call_slopes
 from palmette.numeric import unit_draw
@@ -27,7 +27,7 @@ _DROP = 40.0  # e^−40: what may be left out of an integral
 _N_GRID = 16
 _N_CELLS = 64
 
-_two = room(2)
+_grid, _grid_slopes = room(_N_GRID), room(2 * _N_GRID)
 
 
 @inline
@@ -65,65 +65,74 @@ def _climb(pair, power, low, high, n_steps):
     return left if value_left >= value_right else right
 
 
-def best_by_values(log_z, slopes, longest, theta, m, meeting, n, s0, rate):
+def best_by_values(log_z, slopes, longest, theta, m, meetings, n, rows, count, rate, lengths, log_zs):
     """argmax over s ≥ s0 of −rate (s − s0)/2 + log Z(s), to about 1e-8 of s − s0, which is all that values can tell.
 
     A grid in log δ, then golden section. Of maxima within a factor of two in δ it may take the lower one.
     """
-    pair = log_z, theta, m, meeting, n, s0, rate
-    best, at = -np.inf, 0.0
-    for k in range(_FIRST, _LAST + 1):
-        x = k * _LOG_2 - math.log(rate)
-        value = _log_density(pair, x, 0.0)
-        if value > best:
-            best, at = value, x
-    if call_log_z(log_z, (theta, m, meeting, n, s0)) >= best:
-        return s0
-    return s0 + 2.0 * math.exp(_climb(pair, 0.0, at - _LOG_2, at + _LOG_2, 44))
+    for j in range(count):
+        meeting, s0 = offset(meetings, rows[j] * n), lengths[j]
+        pair = log_z, theta, m, meeting, n, s0, rate
+        best, at = -np.inf, 0.0
+        for k in range(_FIRST, _LAST + 1):
+            x = k * _LOG_2 - math.log(rate)
+            value = _log_density(pair, x, 0.0)
+            if value > best:
+                best, at = value, x
+        log_zs[j] = call_log_z(log_z, (theta, m, meeting, n, s0))
+        if log_zs[j] < best:
+            lengths[j] = s0 + 2.0 * math.exp(_climb(pair, 0.0, at - _LOG_2, at + _LOG_2, 44))
+            log_zs[j] = call_log_z(log_z, (theta, m, meeting, n, lengths[j]))
 
 
-@inline
-def _slopes_at(slopes, theta, m, meeting, n, s):
-    found = _two()
-    call_slopes(slopes, (theta, m, meeting, n, s, found))
-    return found[0], found[1]
+def best_by_slopes(log_z, slopes, longest, theta, m, meetings, n, rows, count, rate, lengths, log_zs):
+    """The same, right to rounding, with the derivatives of log Z."""
+    for j in range(count):
+        pair = log_z, theta, m, offset(meetings, rows[j] * n), n, lengths[j], rate
+        lengths[j], log_zs[j] = _best_by_slopes(pair, slopes, longest)
 
 
-def best_by_slopes(log_z, slopes, longest, theta, m, meeting, n, s0, rate):
-    """The same, right to rounding, with the derivatives of log Z.
-
-    Every fall of the slope through zero on a grid that doubles s − s0; maxima between neighbours are taken for one.
-    """
+@called
+def _best_by_slopes(pair, slopes, longest):
+    # Every fall of the slope through zero on a grid that doubles s − s0; maxima between neighbours are taken for one.
+    log_z, theta, m, meeting, n, s0, rate = pair
     reach = call_longest(longest, (theta, m, meeting, n, rate)) - s0
     if not reach > 0.0:
-        return s0
+        return s0, call_log_z(log_z, (theta, m, meeting, n, s0))
     half = 0.5 * rate
-    best, best_value = s0, -np.inf
-    before, low = _slopes_at(slopes, theta, m, meeting, n, s0)[0] - half, 0.0
+    grid, found = _grid(), _grid_slopes()
+    grid[0] = s0
+    for k in range(_N_GRID - 1):
+        grid[k + 1] = s0 + reach * 2.0 ** (k + 1 - _N_GRID)
+    call_slopes(slopes, (theta, m, meeting, n, grid, _N_GRID, found))
+    best, best_value, best_log_z = s0, -np.inf, np.nan
+    before, low = found[0] - half, 0.0
     if not before > 0.0:
-        best_value = call_log_z(log_z, (theta, m, meeting, n, s0))
+        best_value = best_log_z = call_log_z(log_z, (theta, m, meeting, n, s0))
     for k in range(_N_GRID):
         high = reach * 2.0 ** (k + 1 - _N_GRID)
-        after = _slopes_at(slopes, theta, m, meeting, n, s0 + high)[0] - half if k < _N_GRID - 1 else -1.0
+        after = found[2 * (k + 1)] - half if k < _N_GRID - 1 else -1.0
         if before > 0.0 and not after > 0.0:
             x = _fall_through(slopes, theta, m, meeting, n, s0, half, low, high)
-            value = call_log_z(log_z, (theta, m, meeting, n, s0 + x)) - half * x
-            if value > best_value:
-                best, best_value = s0 + x, value
+            value_there = call_log_z(log_z, (theta, m, meeting, n, s0 + x))
+            if value_there - half * x > best_value:
+                best, best_value, best_log_z = s0 + x, value_there - half * x, value_there
         before, low = after, high
-    return best
+    return best, best_log_z
 
 
 @called
 def _fall_through(slopes, theta, m, meeting, n, s0, half, a, b):
     # Newton's steps on the slope within [a, b]; one that leaves it is replaced by the middle, of the logarithms while
     # the two ends differ in scale.
+    at, found = _grid(), _grid_slopes()
     x = a
     for _ in range(200):
         if not a < x < b:
             x = b * 2.0**-8 if a == 0.0 else math.sqrt(a) * math.sqrt(b) if b > 4.0 * a else 0.5 * (a + b)
-        first, second = _slopes_at(slopes, theta, m, meeting, n, s0 + x)
-        first -= half
+        at[0] = s0 + x
+        call_slopes(slopes, (theta, m, meeting, n, at, 1, found))
+        first, second = found[0] - half, found[1]
         if first > 0.0:
             a = x
         else:

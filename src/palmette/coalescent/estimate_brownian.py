@@ -204,7 +204,7 @@ def _log_events(points: Floats, hierarchy: Hierarchy, process: Brownian) -> tupl
     s0 = np.maximum(2 * before - ages[hierarchy.children].sum(axis=1), 0.0)
     logs, shared = np.empty(n - 1), np.empty(n - 1)
     children = np.ascontiguousarray(hierarchy.children)
-    _integrals(prepared.compiled("log_integral"), children, messages, s0, rates, logs, shared)
+    _integrals(prepared.compiled("meet", "log_integral"), children, messages, s0, rates, logs, shared)
     return logs, shared
 
 

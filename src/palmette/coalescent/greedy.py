@@ -17,7 +17,7 @@ import numpy.typing as npt
 from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice
-from palmette.coalescent.c_functions import best_length, join, log_z, meet
+from palmette.coalescent.c_functions import best_lengths, join, meet
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
@@ -30,6 +30,9 @@ __all__ = ["FoundHistory", "Rule", "Ties", "greedy"]
 
 Rule = Literal["rate1", "max-prob", "min-duration"]
 Ties = Literal["log-z", "order"]
+
+
+_TILE = 64  # pairs whose best ages are looked for at a time
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class _Lineages(ABC):
     """The messages and ages of the lineages that are left, by slot; a subclass knows who meets next, and when."""
 
     def __init__(self, prepared: Prepared, born: Floats) -> None:
-        self.process, self.n = prepared.compiled("best_length"), prepared.n_leaves
+        self.process, self.n = prepared.compiled("meet", "best_length", "join"), prepared.n_leaves
         self.messages, self.ages = prepared.leaves.copy(), born.copy()
         self.slots, self.n_evaluations = np.arange(self.n), 0
 
@@ -239,20 +242,26 @@ def _join(process, i, j, age, messages, ages):
 @kernel
 def _set_clocks(process, i, others, messages, ages, row):
     # row[s] = the best age for i and s to meet at rate 1, inf if they know nothing in common; and −log Z there.
-    meeting = np.empty(process.n_meeting)
-    for s in others:
-        low, high = min(i, s), max(i, s)
-        for k in range(row.shape[1]):
-            row[s, k] = np.inf
-        if meet(process, messages, low, messages, high, meeting, 0) > 0.0:
-            s0 = abs(ages[low] - ages[high])
-            length = best_length(process, meeting, 0, s0, 1.0)
+    meetings, rows, slots = np.empty((_TILE, process.n_meeting)), np.arange(_TILE), np.empty(_TILE, np.int64)
+    lengths, log_zs = np.empty(_TILE), np.empty(_TILE)
+    for start in range(0, others.size, _TILE):
+        count = 0
+        for s in others[start : start + _TILE]:
+            row[s, 0] = np.inf
+            if row.shape[1] > 1:
+                row[s, 1] = np.inf
+            if meet(process, messages, min(i, s), messages, max(i, s), meetings, count) > 0.0:
+                slots[count], lengths[count] = s, abs(ages[i] - ages[s])
+                count += 1
+        best_lengths(process, meetings, rows, count, 1.0, lengths, log_zs)
+        for c in range(count):
+            s = slots[c]
             # Exactly the age of the younger one for all who would meet at once: ties are by equality.
-            row[s, 0] = max(ages[low], ages[high]) + 0.5 * (length - s0)
+            row[s, 0] = max(ages[i], ages[s]) + 0.5 * (lengths[c] - abs(ages[i] - ages[s]))
             if not row[s, 0] >= 0.0:
                 raise ValueError("best_length of the process returned NaN, or less than s0")
             if row.shape[1] > 1:
-                row[s, 1] = -log_z(process, meeting, 0, length)
+                row[s, 1] = -log_zs[c]
 
 
 @kernel
@@ -268,20 +277,25 @@ def _choose(process, slots, ages, last, rate, wants_density, by_log_z, meetings,
     # The best next pair by its density or by its duration, and the age at which it meets. A density has log Z in it, so
     # that only durations have ties to break.
     best_i, best_j, best, best_log_z, best_age = slots[0], slots[1], -np.inf, -np.inf, np.inf
+    pairs, partners = np.empty(slots.size, np.int64), np.empty(slots.size, np.int64)
+    s0s, lengths, log_zs = np.empty(slots.size), np.empty(slots.size), np.empty(slots.size)
     for a in range(slots.size - 1):
+        count = 0
         for b in range(a + 1, slots.size):
             k = _entry(slots[a], slots[b], ages.size)
-            if not shared[k] > 0.0:
-                continue
-            s0 = (last - ages[slots[a]]) + (last - ages[slots[b]])
-            length = best_length(process, meetings, k, s0, rate)
-            delta = 0.5 * (length - s0)
-            value = log_z(process, meetings, k, length) - rate * delta if wants_density else -delta
+            if shared[k] > 0.0:
+                pairs[count], partners[count] = k, slots[b]
+                s0s[count] = lengths[count] = (last - ages[slots[a]]) + (last - ages[slots[b]])
+                count += 1
+        best_lengths(process, meetings, pairs, count, rate, lengths, log_zs)
+        for c in range(count):
+            delta = 0.5 * (lengths[c] - s0s[c])
+            value = log_zs[c] - rate * delta if wants_density else -delta
             if value < best and best_age < np.inf:
                 continue
-            density = 0.0 if wants_density or not by_log_z else log_z(process, meetings, k, length)
+            density = 0.0 if wants_density or not by_log_z else log_zs[c]
             if value > best or density > best_log_z or best_age == np.inf:
-                best_i, best_j, best, best_log_z, best_age = slots[a], slots[b], value, density, last + delta
+                best_i, best_j, best, best_log_z, best_age = slots[a], partners[c], value, density, last + delta
     return best_i, best_j, best_age
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from palmette._jit import kernel
 from palmette.array_types import Floats
-from palmette.coalescent.c_functions import join, log_root, log_z, meet
+from palmette.coalescent.c_functions import agree, join, log_root
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.hierarchy import Hierarchy
@@ -104,7 +104,8 @@ def evaluate_events(prepared: Prepared, hierarchy: Hierarchy) -> Events:
     messages = np.empty((2 * n - 1, prepared.n_message))
     messages[:n] = prepared.leaves
     log_zs = np.empty(n - 1)
-    root = _pass(prepared.compiled(), np.ascontiguousarray(hierarchy.children), ages, messages, log_zs)
+    process = prepared.compiled("agree", "join", "log_root")
+    root = _pass(process, np.ascontiguousarray(hierarchy.children), ages, messages, log_zs)
     return Events(log_zs, messages, float(root))
 
 
@@ -115,8 +116,8 @@ def _pass(process, children, ages, messages, log_zs):
     for i in range(n - 1):
         left, right, age = children[i, 0], children[i, 1], ages[n + i]
         l_left, l_right = age - ages[left], age - ages[right]
-        meet(process, messages, left, messages, right, meeting, 0)
-        log_zs[i] = log_z(process, meeting, 0, l_left + l_right)
+        log_zs[i] = l_left + l_right
+        agree(process, messages, left, messages, children, 2 * i + 1, 1, meeting, log_zs, i)
         join(process, messages, left, l_left, messages, right, l_right, messages, n + i)
     return log_root(process, messages, 2 * n - 2)
 
@@ -124,7 +125,7 @@ def _pass(process, children, ages, messages, log_zs):
 def log_roots(prepared: Prepared, messages: Floats) -> Floats:
     """What the state of each of these lineages would add if it were the last one."""
     found = np.empty(len(messages))
-    _root_of_each(prepared.compiled(), messages, found)
+    _root_of_each(prepared.compiled("log_root"), messages, found)
     return found
 
 
@@ -158,7 +159,7 @@ def both_sides(prepared: Prepared, hierarchy: Hierarchy) -> BothSides:
     if root is not None:
         outside[-1], reach[-1] = root, 0.0
     children = np.ascontiguousarray(hierarchy.children)
-    _down(prepared.compiled(), children, ages, messages, outside, reach)
+    _down(prepared.compiled("join"), children, ages, messages, outside, reach)
     return BothSides(messages, outside, reach)
 
 

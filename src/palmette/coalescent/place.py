@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from palmette._jit import called, inline, kernel
 from palmette.array_types import Floats, Ints
-from palmette.coalescent.c_functions import join, log_root, log_z, meet
+from palmette.coalescent.c_functions import agree, join, log_root
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import ages_since_leaves, both_sides, evaluate_events, log_likelihood, total_log
 from palmette.coalescent.process import Prepared, Process, known_rows
@@ -122,9 +122,9 @@ def _place(points: Floats, hierarchy: Hierarchy, process: Process, row: Floats) 
     hazard = np.concatenate([[0.0], np.cumsum(np.arange(n, 1, -1) * np.diff(events))])
     logs, ages, ends = np.empty(2 * n - 1), np.empty(2 * n - 1), np.full(2 * n - 1, np.inf)
     ends[hierarchy.children] = since[n:, None]
-    room = np.empty(both.n_message), np.empty(both.n_meeting)
+    room = np.empty(both.n_message), np.empty(both.n_meeting), np.empty(1), np.zeros(1, dtype=np.int64)
     sides = (seen.messages, seen.outside, seen.reach, both.leaves[n])
-    world = (both.compiled(), since, events, hazard, *sides, *room)
+    world = (both.compiled("agree", "join", "log_root"), since, events, hazard, *sides, *room)
     _survey(world, ends, logs, ages)
     return logs + _log_constant(process, points, hierarchy, old), ages + young
 
@@ -147,21 +147,22 @@ def _log_constant(process: Process, points: Floats, hierarchy: Hierarchy, old: P
 @called
 def _log_density(world, branch, y):
     # of y, where a new row joins the branch above b at age t = base · e^y: in y, densities are smooth.
-    process, ages, events, hazard, messages, outside, reach, leaf, joined, meeting = world
+    process, ages, events, hazard, messages, outside, reach, leaf, joined, meeting, value, only = world
     b, base, low, root = branch
     up = base * math.expm1(y) if low > 0.0 else base * math.exp(y)
     t = low + up
     if b == ages.size - 1:
-        meet(process, messages, b, leaf, 0, meeting, 0)
+        value[0] = up + t
+        agree(process, messages, b, leaf, only, 0, 1, meeting, value, 0)
         join(process, messages, b, up, leaf, 0, t, joined, 0)
-        value = log_z(process, meeting, 0, up + t) + log_root(process, joined, 0) - root
+        value[0] += log_root(process, joined, 0) - root
     else:
         join(process, messages, b, up, outside, b, max(reach[b] - up, 0.0), joined, 0)
-        meet(process, joined, 0, leaf, 0, meeting, 0)
-        value = log_z(process, meeting, 0, t)
+        value[0] = t
+        agree(process, joined, 0, leaf, only, 0, 1, meeting, value, 0)
     k = np.searchsorted(events, t, side="right") - 1
-    value += math.log(t) - hazard[k] - (events.size - k) * (t - events[k])
-    return value if value == value else -np.inf
+    found = value[0] + (math.log(t) - hazard[k] - (events.size - k) * (t - events[k]))
+    return found if found == found else -np.inf
 
 
 @called

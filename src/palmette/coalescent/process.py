@@ -68,15 +68,15 @@ class Prepared:
         """Number of leaves."""
         return len(self.leaves)
 
-    def compiled(self, *more: str) -> CompiledProcess:
-        """The process as kernels take it: what every process defines, `log_root`, and what else is asked for."""
-        kind: Any = self.kind
-        return CompiledProcess(self.theta, self.n_meeting, **_addresses(kind, more))
-
     @property
     def n_message(self) -> int:
         """The length of a message."""
         return int(self.leaves.shape[1])
+
+    def compiled(self, *names: str) -> CompiledProcess:
+        """The process as kernels take it that call these functions."""
+        kind: Any = self.kind
+        return CompiledProcess(self.theta, self.n_meeting, **_addresses(kind, names))
 
 
 class Process:
@@ -225,24 +225,19 @@ def check_process(process: Any) -> None:
 
 
 @functools.cache
-def _addresses(kind: type[Process], more: tuple[str, ...]) -> dict[str, int]:
+def _addresses(kind: type[Process], names: tuple[str, ...]) -> dict[str, int]:
     # What the process does not define is made from others.
     has_slopes = defines(kind, "slopes") and defines(kind, "longest")
-    names = ["meet", "log_z", "join", "log_root", *more]
-    if "best_length" in more and has_slopes and not defines(kind, "best_length"):
-        names += ["slopes", "longest"]
     general = {
         "best_length": durations.best_by_slopes if has_slopes else durations.best_by_values,
         "log_integral": durations.log_integral,
         "propose_length": durations.propose_length,
         "log_survival": durations.log_survival,
     }
-    return {
-        name: general_address(name, general[name])
-        if name in general and not defines(kind, name)
-        else address_of(name, getattr(kind, name))
-        for name in names
-    }
+    made = [name for name in names if name in general and not defines(kind, name)]
+    parts = {"log_z", "slopes", "longest"} if has_slopes and "best_length" in made else {"log_z"} if made else set()
+    found = {name: general_address(name, general[name]) for name in made}
+    return found | {name: address_of(name, kind) for name in parts.union(names).difference(made)}
 
 
 def defines(process: type[Process], name: str) -> bool:

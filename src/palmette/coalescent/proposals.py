@@ -20,6 +20,7 @@ from palmette._jit import called, inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.c_functions import (
     CompiledProcess,
+    agree,
     join,
     log_integral,
     log_root,
@@ -138,14 +139,22 @@ def _meet(process, pool, slot, i, j, meeting):
     meet(process, pool.message, slot[i], pool.message, slot[j], meeting, 0)
 
 
+@inline
+def _agree(process, pool, swarm, p, i, first, count, meeting, values, at):
+    # log Z of slot i with so many slots from the first one on.
+    slots, one = p * swarm.slot.shape[1], swarm.slot[p, i]
+    agree(process, pool.message, one, pool.message, swarm.slot, slots + first, count, meeting, values, at)
+
+
 @called
-def _prior_prior(process, pool, swarm, p, m, seed, item, meeting):
+def _prior_prior(process, pool, swarm, p, m, seed, item, values, meeting):
     # (i, j, age of the event, log weight)
     delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
     slot, now = swarm.slot[p], swarm.now[p]
     i, j = _pair_number(int(unit_draw(seed, item, _PAIR) * _rate(m)), m)
-    _meet(process, pool, slot, i, j, meeting)
-    return i, j, now + delta, log_z(process, meeting, 0, _separation(pool, slot, now, i, j) + 2.0 * delta)
+    values[0] = _separation(pool, slot, now, i, j) + 2.0 * delta
+    _agree(process, pool, swarm, p, i, j, 1, meeting, values, 0)
+    return i, j, now + delta, values[0]
 
 
 @called
@@ -155,9 +164,9 @@ def _prior_post(process, pool, swarm, p, m, seed, item, values, meeting):
     k = 0
     for i in range(m):
         for j in range(i + 1, m):
-            _meet(process, pool, slot, i, j, meeting)
-            values[k] = log_z(process, meeting, 0, _separation(pool, slot, now, i, j) + 2.0 * delta)
-            k += 1
+            values[k + j - i - 1] = _separation(pool, slot, now, i, j) + 2.0 * delta
+        _agree(process, pool, swarm, p, i, i + 1, m - i - 1, meeting, values, k)
+        k += m - i - 1
     chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
     i, j = _pair_number(chosen, m)
     return i, j, now + delta, total - math.log(_rate(m))
@@ -281,7 +290,7 @@ def advance(process, pool, swarm, proposal, left, seed, event, first, last, gain
         item = event * size + p
         slot, made = swarm.slot[p], n + item
         if proposal == _PRIOR_PRIOR:
-            i, j, at, gain[p] = _prior_prior(process, pool, swarm, p, left, seed, item, meeting)
+            i, j, at, gain[p] = _prior_prior(process, pool, swarm, p, left, seed, item, values, meeting)
         elif proposal == _PRIOR_POST:
             i, j, at, gain[p] = _prior_post(process, pool, swarm, p, left, seed, item, values, meeting)
         elif proposal == _POST_POST:
@@ -304,16 +313,17 @@ def advance(process, pool, swarm, proposal, left, seed, event, first, last, gain
 class _Proposal(NamedTuple):
     """What there is to know of one: the functions of a process that it asks for, and what it costs."""
 
-    functions: tuple[str, ...]  #: besides those that every process has
+    functions: tuple[str, ...]  #: besides `join` and `log_root`
     pairs: Callable[[int, int], float]  #: that a particle with m lineages of n leaves looks at
     nanoseconds: float  #: for each of them, besides those for its messages
 
 
+_RACING = ("meet", "log_z", "propose_length", "log_survival")
 _TABLE = {
-    "prior-prior": _Proposal((), lambda m, n: 1.0, 20.0),
-    "prior-post": _Proposal((), lambda m, n: 0.5 * m * m, 20.0),
-    "post-post": _Proposal(("log_integral", "propose_length"), lambda m, n: 0.5 * m * m, 1500.0),
-    "race": _Proposal(("propose_length", "log_survival"), lambda m, n: float(m * m) if m == n else 4.0 * m, 1500.0),
+    "prior-prior": _Proposal(("agree",), lambda m, n: 1.0, 20.0),
+    "prior-post": _Proposal(("agree",), lambda m, n: 0.5 * m * m, 20.0),
+    "post-post": _Proposal(("meet", "log_z", "log_integral", "propose_length"), lambda m, n: 0.5 * m * m, 1500.0),
+    "race": _Proposal(_RACING, lambda m, n: float(m * m) if m == n else 4.0 * m, 1500.0),
 }
 PROPOSALS = tuple(_TABLE)
 
@@ -321,7 +331,7 @@ PROPOSALS = tuple(_TABLE)
 def compiled_for(prepared: Prepared, name: str, has_arrivals: bool) -> CompiledProcess:
     """The process as a proposal takes it; `has_arrivals`: whether leaves differ in age."""
     more = ("log_survival",) if has_arrivals and name == "post-post" else ()
-    return prepared.compiled(*_TABLE[name].functions, *more)
+    return prepared.compiled("join", "log_root", *_TABLE[name].functions, *more)
 
 
 def start(prepared: Prepared, leaf_ages: Floats, size: int, name: str) -> tuple[Pool, Swarm]:
