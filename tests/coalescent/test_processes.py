@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,10 @@ from palmette.coalescent import (
     Process,
     durations,
     greedy,
+    joint,
     log_likelihood,
+    proposals,
+    smc,
 )
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
@@ -244,6 +249,41 @@ def test_a_process_of_ones_own_needs_three_functions() -> None:
     found, expected = greedy(x, FairCoins()), greedy(x, same)
     assert found.hierarchy == expected.hierarchy
     assert found.hierarchy.heights == pytest.approx(expected.hierarchy.heights, abs=1e-6)
+
+
+def test_agreement_is_log_z_of_a_meeting_also_for_c() -> None:
+    rng = np.random.default_rng(3)
+    numbers, whole_numbers = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int64)
+    n = ctypes.c_int64
+    agree = ctypes.CFUNCTYPE(
+        None, numbers, n, numbers, numbers, n, whole_numbers, n, numbers, n, numbers
+    )  # θ, |θ|, left, table, |message|, others, count, room, |meeting|, values
+    x = rng.integers(0, 2, size=(6, 4))
+    for process in (Brownian(leaf_variance=0.1), IndependentSites(), FairCoins()):
+        prepared, others, lengths = process.prepare(x), np.array([4, 1, 5]), rng.exponential(size=3)
+        theta, leaves = prepared.theta.copy(), prepared.leaves.copy()
+        values, room = lengths.copy(), np.empty(prepared.n_meeting)
+        table, one, listed = (each.ctypes.data_as(numbers) for each in (leaves, leaves[0], values))
+        rows, place = others.ctypes.data_as(whole_numbers), room.ctypes.data_as(numbers)
+        function = agree(prepared.compiled("agree").agree)
+        sizes = leaves.shape[1], room.size
+        function(theta.ctypes.data_as(numbers), theta.size, one, table, sizes[0], rows, 3, place, sizes[1], listed)
+        kind = cached(prepared.kind)
+        expected = [kind.log_z(theta, meeting_of(prepared, 0, j)[1], s) for j, s in zip(others, lengths, strict=True)]
+        assert values == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:of .* particles .* are independent")
+def test_kernels_are_compiled_once_for_all_processes() -> None:
+    x = np.random.default_rng(4).integers(0, 2, size=(5, 3)).astype(float)
+    gaps = x.copy()
+    gaps[0, 0] = np.nan
+    coins, sites, brownian = FairCoins(), IndependentSites(), Brownian(leaf_variance=0.1)
+    for data, process in ((x, brownian), (gaps, brownian), (x, sites), (x, coins), (x[:, :2], coins)):
+        greedy(data, process, progress=False)
+        smc(data, process, 4, n_runs=1, rng=0, proposal="prior-post", progress=False)
+    kernels = (joint._pass, sys.modules["palmette.coalescent.greedy"]._set_clocks, proposals._by_prior_post)
+    assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1]
 
 
 def test_functions_with_the_wrong_parameters_are_refused_at_once() -> None:

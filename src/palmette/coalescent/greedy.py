@@ -242,7 +242,8 @@ def _join(process, i, j, age, messages, ages):
 @kernel
 def _set_clocks(process, i, others, messages, ages, row):
     # row[s] = the best age for i and s to meet at rate 1, inf if they know nothing in common; and −log Z there.
-    meetings, rows, slots = np.empty((_TILE, process.n_meeting)), np.arange(_TILE), np.empty(_TILE, np.int64)
+    meetings = np.empty((_TILE, process.n_meeting))
+    rows, slots = np.empty(_TILE, np.int64), np.empty(_TILE, np.int64)
     lengths, log_zs = np.empty(_TILE), np.empty(_TILE)
     for start in range(0, others.size, _TILE):
         count = 0
@@ -251,7 +252,7 @@ def _set_clocks(process, i, others, messages, ages, row):
             if row.shape[1] > 1:
                 row[s, 1] = np.inf
             if meet(process, messages, min(i, s), messages, max(i, s), meetings, count) > 0.0:
-                slots[count], lengths[count] = s, abs(ages[i] - ages[s])
+                rows[count], slots[count], lengths[count] = count, s, abs(ages[i] - ages[s])
                 count += 1
         best_lengths(process, meetings, rows, count, 1.0, lengths, log_zs)
         for c in range(count):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from palmette.numeric import unit_draw
 
 __all__ = ["PROPOSALS", "Pool", "Swarm", "advance", "compiled_for", "start", "work_of"]
 
-_PRIOR_PRIOR, _PRIOR_POST, _POST_POST, _RACE = range(4)  # in the order of `PROPOSALS`
 _PAIR, _DURATION, _LENGTH = 0, 1, 2  # steps of a particle's stream; candidates of a race begin at the last one
 _TURN = 3  # steps that a choice between two arrivals takes
 
@@ -146,7 +145,7 @@ def _agree(process, pool, swarm, p, i, first, count, meeting, values, at):
     agree(process, pool.message, one, pool.message, swarm.slot, slots + first, count, meeting, values, at)
 
 
-@called
+@inline
 def _prior_prior(process, pool, swarm, p, m, seed, item, values, meeting):
     # (i, j, age of the event, log weight)
     delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
@@ -157,7 +156,7 @@ def _prior_prior(process, pool, swarm, p, m, seed, item, values, meeting):
     return i, j, now + delta, values[0]
 
 
-@called
+@inline
 def _prior_post(process, pool, swarm, p, m, seed, item, values, meeting):
     delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
     slot, now = swarm.slot[p], swarm.now[p]
@@ -172,7 +171,7 @@ def _prior_post(process, pool, swarm, p, m, seed, item, values, meeting):
     return i, j, now + delta, total - math.log(_rate(m))
 
 
-@called
+@inline
 def _post_post(process, pool, swarm, p, left, seed, item, values, meeting):
     # A duration that goes beyond the next arrival says no more than that nobody meets before it. That has the
     # probability e^(−rate · time) in the prior and Σ share · survival here; then all is drawn anew, one lineage more.
@@ -227,7 +226,7 @@ def _enter(process, pool, swarm, p, i, j, seed, item, step, meeting):
     swarm.worth[p, low, high] = np.inf if log_density == np.inf else log_z(process, meeting, 0, s) - delta - log_density
 
 
-@called
+@inline
 def _race(process, pool, swarm, p, left, seed, item, meeting):
     # A pair came to be when the later one of its lineages did. Those that end unmet have had e^(−δ) to survive δ, and
     # did so with another probability here.
@@ -262,7 +261,7 @@ def _race(process, pool, swarm, p, left, seed, item, meeting):
     return first, second, event, gain
 
 
-@called
+@inline
 def _race_on(process, pool, swarm, p, m, i, j, seed, item, meeting):
     # Slots i and j have been joined in slot i; m lineages were there.
     _move_slot(swarm.due[p], j, m)
@@ -281,51 +280,83 @@ def _move_slot(table, j, m):
             table[min(other, j), max(other, j)] = table[other, m - 1]
 
 
+@inline
+def _go_on(process, pool, swarm, p, left, item, found):
+    # Two lineages meet as found: (i, j, age of the event, log weight). What the last one adds.
+    i, j, at, _ = found
+    slot, made, m = swarm.slot[p], swarm.slot.shape[1] + item, left - swarm.pending[p]
+    one, two = slot[i], slot[j]
+    join(process, pool.message, one, at - pool.age[one], pool.message, two, at - pool.age[two], pool.message, made)
+    pool.age[made], pool.parts[made, 0], pool.parts[made, 1] = at, one, two
+    slot[i], slot[j] = made, slot[m - 1]
+    swarm.now[p] = at
+    return log_root(process, pool.message, made) if left == 2 else 0.0
+
+
+# One event for the particles first … last − 1.
+
+
 @kernel
-def advance(process, pool, swarm, proposal, left, seed, event, first, last, gain):
-    """One event for the particles first … last − 1, by the proposal of this number."""
-    n, size = swarm.slot.shape[1], swarm.now.size
+def _by_prior_prior(process, pool, swarm, left, seed, event, first, last, gain):
     values, meeting = np.empty(left * (left - 1) // 2), np.empty(process.n_meeting)
     for p in range(first, last):
-        item = event * size + p
-        slot, made = swarm.slot[p], n + item
-        if proposal == _PRIOR_PRIOR:
-            i, j, at, gain[p] = _prior_prior(process, pool, swarm, p, left, seed, item, values, meeting)
-        elif proposal == _PRIOR_POST:
-            i, j, at, gain[p] = _prior_post(process, pool, swarm, p, left, seed, item, values, meeting)
-        elif proposal == _POST_POST:
-            i, j, at, gain[p] = _post_post(process, pool, swarm, p, left, seed, item, values, meeting)
-        else:
-            i, j, at, gain[p] = _race(process, pool, swarm, p, left, seed, item, meeting)
+        item = event * swarm.now.size + p
+        found = _prior_prior(process, pool, swarm, p, left, seed, item, values, meeting)
+        gain[p] = found[3] + _go_on(process, pool, swarm, p, left, item, found)
+
+
+@kernel
+def _by_prior_post(process, pool, swarm, left, seed, event, first, last, gain):
+    values, meeting = np.empty(left * (left - 1) // 2), np.empty(process.n_meeting)
+    for p in range(first, last):
+        item = event * swarm.now.size + p
+        found = _prior_post(process, pool, swarm, p, left, seed, item, values, meeting)
+        gain[p] = found[3] + _go_on(process, pool, swarm, p, left, item, found)
+
+
+@kernel
+def _by_post_post(process, pool, swarm, left, seed, event, first, last, gain):
+    values, meeting = np.empty(left * (left - 1) // 2), np.empty(process.n_meeting)
+    for p in range(first, last):
+        item = event * swarm.now.size + p
+        found = _post_post(process, pool, swarm, p, left, seed, item, values, meeting)
+        gain[p] = found[3] + _go_on(process, pool, swarm, p, left, item, found)
+
+
+@kernel
+def _by_race(process, pool, swarm, left, seed, event, first, last, gain):
+    meeting = np.empty(process.n_meeting)
+    for p in range(first, last):
+        item = event * swarm.now.size + p
+        found = _race(process, pool, swarm, p, left, seed, item, meeting)
         m = left - swarm.pending[p]
-        one, two = slot[i], slot[j]
-        lengths = at - pool.age[one], at - pool.age[two]
-        join(process, pool.message, one, lengths[0], pool.message, two, lengths[1], pool.message, made)
-        pool.age[made], pool.parts[made, 0], pool.parts[made, 1] = at, one, two
-        slot[i], slot[j] = made, slot[m - 1]
-        swarm.now[p] = at
-        if proposal == _RACE:
-            _race_on(process, pool, swarm, p, m, i, j, seed, item, meeting)
-        if left == 2:
-            gain[p] += log_root(process, pool.message, made)
+        gain[p] = found[3] + _go_on(process, pool, swarm, p, left, item, found)
+        _race_on(process, pool, swarm, p, m, found[0], found[1], seed, item, meeting)
 
 
 class _Proposal(NamedTuple):
-    """What there is to know of one: the functions of a process that it asks for, and what it costs."""
+    """What there is to know of one: its kernel, the functions of a process that it asks for, and what it costs."""
 
+    advance: Any
     functions: tuple[str, ...]  #: besides `join` and `log_root`
     pairs: Callable[[int, int], float]  #: that a particle with m lineages of n leaves looks at
     nanoseconds: float  #: for each of them, besides those for its messages
 
 
+_INTEGRALS = ("meet", "log_z", "log_integral", "propose_length")
 _RACING = ("meet", "log_z", "propose_length", "log_survival")
 _TABLE = {
-    "prior-prior": _Proposal(("agree",), lambda m, n: 1.0, 20.0),
-    "prior-post": _Proposal(("agree",), lambda m, n: 0.5 * m * m, 20.0),
-    "post-post": _Proposal(("meet", "log_z", "log_integral", "propose_length"), lambda m, n: 0.5 * m * m, 1500.0),
-    "race": _Proposal(_RACING, lambda m, n: float(m * m) if m == n else 4.0 * m, 1500.0),
+    "prior-prior": _Proposal(_by_prior_prior, ("agree",), lambda m, n: 1.0, 20.0),
+    "prior-post": _Proposal(_by_prior_post, ("agree",), lambda m, n: 0.5 * m * m, 20.0),
+    "post-post": _Proposal(_by_post_post, _INTEGRALS, lambda m, n: 0.5 * m * m, 1500.0),
+    "race": _Proposal(_by_race, _RACING, lambda m, n: float(m * m) if m == n else 4.0 * m, 1500.0),
 }
 PROPOSALS = tuple(_TABLE)
+
+
+def advance(name: str, *args: Any) -> None:
+    """One event for the particles first … last − 1: (process, pool, swarm, left, seed, event, first, last, gain)."""
+    _TABLE[name].advance(*args)
 
 
 def compiled_for(prepared: Prepared, name: str, has_arrivals: bool) -> CompiledProcess:

@@ -134,7 +134,7 @@ class _Runs:
     def advance(self, event: int, workers: Workers) -> None:
         """One event for every particle."""
         m, gain = self._prepared.n_leaves - event, np.empty_like(self._log_weight)
-        state = (self._process, self._pool, self._swarm, PROPOSALS.index(self._proposal), m, self._seed, event)
+        state = (self._proposal, self._process, self._pool, self._swarm, m, self._seed, event)
         work = np.full(len(gain), work_of(self._prepared, self._proposal, m))
         workers.run(lambda first, last: advance(*state, first, last, gain), work)
         if np.isposinf(gain).any():
