@@ -224,20 +224,9 @@ def _log_survival(log_z, theta, m, meeting, n, s0, rate, delta):
     return own(vector(theta, 0, m), vector(meeting, 0, n), s0, rate, delta)
 
 
-_TEMPLATES = {
-    "meet": _meet,
-    "log_z": _log_z,
-    "agree": _agree,
-    "join": _join,
-    "log_root": _log_root,
-    "slopes": _slopes,
-    "longest": _longest,
-    "best_length": _best_length,
-    "log_integral": _log_integral,
-    "propose_length": _propose_length,
-    "log_survival": _log_survival,
-}
-
+_TEMPLATES = (_meet, _log_z, _agree, _join, _log_root, _slopes, _longest)
+_TEMPLATES += (_best_length, _log_integral, _propose_length, _log_survival)
+_TEMPLATE_OF = dict(zip(_SIGNATURES, _TEMPLATES, strict=True))
 _PARTS = {
     "agree": {"own_meet": "meet", "own_log_z": "log_z"},
     "best_length": {"own": "best_length", "own_log_z": "log_z"},
@@ -248,7 +237,7 @@ def address_of(name: str, kind: Any) -> int:
     """The address of the function of this name of a process that defines it."""
     parts = _PARTS.get(name, {"own": name})
     functions = {part: getattr(kind, of) for part, of in parts.items()}
-    return c_function(_TEMPLATES[name], _SIGNATURES[name], **functions).address
+    return c_function(_TEMPLATE_OF[name], _SIGNATURES[name], **functions).address
 
 
 def general_address(name: str, function: Any) -> int:

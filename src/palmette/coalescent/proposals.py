@@ -63,9 +63,9 @@ def _rate(m):
 
 
 @inline
-def _separation(pool, slot, now, i, j):
-    # Length of both branches if the two met now.
-    return (now - pool.age[slot[i]]) + (now - pool.age[slot[j]])
+def _separation(pool, swarm, p, now, i, j):
+    # Length of both branches if the two met now. By numbers: a view of a particle's slots would count references.
+    return (now - pool.age[swarm.slot[p, i]]) + (now - pool.age[swarm.slot[p, j]])
 
 
 @inline
@@ -134,8 +134,8 @@ def _pair_number(k, m):
 
 
 @inline
-def _meet(process, pool, slot, i, j, meeting):
-    meet(process, pool.message, slot[i], pool.message, slot[j], meeting, 0)
+def _meet(process, pool, swarm, p, i, j, meeting):
+    meet(process, pool.message, swarm.slot[p, i], pool.message, swarm.slot[p, j], meeting, 0)
 
 
 @inline
@@ -149,9 +149,9 @@ def _agree(process, pool, swarm, p, i, first, count, meeting, values, at):
 def _prior_prior(process, pool, swarm, p, m, seed, item, values, meeting):
     # (i, j, age of the event, log weight)
     delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
-    slot, now = swarm.slot[p], swarm.now[p]
+    now = swarm.now[p]
     i, j = _pair_number(int(unit_draw(seed, item, _PAIR) * _rate(m)), m)
-    values[0] = _separation(pool, slot, now, i, j) + 2.0 * delta
+    values[0] = _separation(pool, swarm, p, now, i, j) + 2.0 * delta
     _agree(process, pool, swarm, p, i, j, 1, meeting, values, 0)
     return i, j, now + delta, values[0]
 
@@ -159,11 +159,11 @@ def _prior_prior(process, pool, swarm, p, m, seed, item, values, meeting):
 @inline
 def _prior_post(process, pool, swarm, p, m, seed, item, values, meeting):
     delta, m = _wait(pool, swarm, p, m, -math.log1p(-unit_draw(seed, item, _DURATION)))
-    slot, now = swarm.slot[p], swarm.now[p]
+    now = swarm.now[p]
     k = 0
     for i in range(m):
         for j in range(i + 1, m):
-            values[k + j - i - 1] = _separation(pool, slot, now, i, j) + 2.0 * delta
+            values[k + j - i - 1] = _separation(pool, swarm, p, now, i, j) + 2.0 * delta
         _agree(process, pool, swarm, p, i, i + 1, m - i - 1, meeting, values, k)
         k += m - i - 1
     chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR))
@@ -177,7 +177,7 @@ def _post_post(process, pool, swarm, p, left, seed, item, values, meeting):
     # probability e^(−rate · time) in the prior and Σ share · survival here; then all is drawn anew, one lineage more.
     gain, turn = 0.0, 0
     while True:
-        m, slot, now = left - swarm.pending[p], swarm.slot[p], swarm.now[p]
+        m, now = left - swarm.pending[p], swarm.now[p]
         if m == 1:
             _arrive(pool, swarm, p, left)
             continue
@@ -185,14 +185,14 @@ def _post_post(process, pool, swarm, p, left, seed, item, values, meeting):
         k = 0
         for i in range(m):
             for j in range(i + 1, m):
-                _meet(process, pool, slot, i, j, meeting)
-                values[k] = log_integral(process, meeting, 0, _separation(pool, slot, now, i, j), rate)
+                _meet(process, pool, swarm, p, i, j, meeting)
+                values[k] = log_integral(process, meeting, 0, _separation(pool, swarm, p, now, i, j), rate)
                 k += 1
         chosen, total = _pick(values, k, unit_draw(seed, item, _PAIR + turn))
         if total > -np.inf or until == np.inf:
             i, j = _pair_number(chosen, m)
-            _meet(process, pool, slot, i, j, meeting)
-            s0 = _separation(pool, slot, now, i, j)
+            _meet(process, pool, swarm, p, i, j, meeting)
+            s0 = _separation(pool, swarm, p, now, i, j)
             s, log_density = propose_length(process, meeting, 0, s0, rate, seed, item, _LENGTH + turn)
             delta = 0.5 * (s - s0)
             if total == np.inf or total == -np.inf:
@@ -203,8 +203,8 @@ def _post_post(process, pool, swarm, p, left, seed, item, values, meeting):
             k = 0
             for i in range(m):
                 for j in range(i + 1, m):
-                    _meet(process, pool, slot, i, j, meeting)
-                    s0 = _separation(pool, slot, now, i, j)
+                    _meet(process, pool, swarm, p, i, j, meeting)
+                    s0 = _separation(pool, swarm, p, now, i, j)
                     values[k] += log_survival(process, meeting, 0, s0, rate, until - now) - total
                     k += 1
             gain -= _pick(values, k, 0.0)[1]
@@ -216,10 +216,10 @@ def _post_post(process, pool, swarm, p, left, seed, item, values, meeting):
 @called
 def _enter(process, pool, swarm, p, i, j, seed, item, step, meeting):
     # A pair that has come to be: when it would meet, and what that would be worth.
-    slot, now = swarm.slot[p], swarm.now[p]
+    now = swarm.now[p]
     low, high = min(i, j), max(i, j)
-    _meet(process, pool, slot, low, high, meeting)
-    s0 = _separation(pool, slot, now, low, high)
+    _meet(process, pool, swarm, p, low, high, meeting)
+    s0 = _separation(pool, swarm, p, now, low, high)
     s, log_density = propose_length(process, meeting, 0, s0, 1.0, seed, item, step)
     delta = 0.5 * (s - s0)
     swarm.due[p, low, high] = now + delta
@@ -230,7 +230,7 @@ def _enter(process, pool, swarm, p, i, j, seed, item, step, meeting):
 def _race(process, pool, swarm, p, left, seed, item, meeting):
     # A pair came to be when the later one of its lineages did. Those that end unmet have had e^(−δ) to survive δ, and
     # did so with another probability here.
-    slot, due, n = swarm.slot[p], swarm.due[p], swarm.slot.shape[1]
+    n = swarm.slot.shape[1]
     m = left - swarm.pending[p]
     if left == n:
         for i in range(m):
@@ -240,13 +240,13 @@ def _race(process, pool, swarm, p, left, seed, item, meeting):
         first, second, event = 0, 1, np.inf
         for i in range(m):
             for j in range(i + 1, m):
-                if due[i, j] < event:
-                    first, second, event = i, j, due[i, j]
+                if swarm.due[p, i, j] < event:
+                    first, second, event = i, j, swarm.due[p, i, j]
         if swarm.pending[p] == 0 or event < _next_arrival(pool, swarm, p):
             break
         last = _arrive(pool, swarm, p, left)
         for other in range(last):
-            step = _LENGTH + (n + 1 + slot[last]) * n + other
+            step = _LENGTH + (n + 1 + swarm.slot[p, last]) * n + other
             _enter(process, pool, swarm, p, other, last, seed, item, step, meeting)
         m += 1
     gain = swarm.worth[p, first, second]
@@ -254,9 +254,9 @@ def _race(process, pool, swarm, p, left, seed, item, meeting):
         for one in (first, second):
             if k != first and k != second:
                 low, high = min(k, one), max(k, one)
-                born = max(pool.age[slot[low]], pool.age[slot[high]])
-                _meet(process, pool, slot, low, high, meeting)
-                s0 = _separation(pool, slot, born, low, high)
+                born = max(pool.age[swarm.slot[p, low]], pool.age[swarm.slot[p, high]])
+                _meet(process, pool, swarm, p, low, high, meeting)
+                s0 = _separation(pool, swarm, p, born, low, high)
                 gain -= (event - born) + log_survival(process, meeting, 0, s0, 1.0, event - born)
     return first, second, event, gain
 
@@ -284,11 +284,12 @@ def _move_slot(table, j, m):
 def _go_on(process, pool, swarm, p, left, item, found):
     # Two lineages meet as found: (i, j, age of the event, log weight). What the last one adds.
     i, j, at, _ = found
-    slot, made, m = swarm.slot[p], swarm.slot.shape[1] + item, left - swarm.pending[p]
-    one, two = slot[i], slot[j]
+    made, m = swarm.slot.shape[1] + item, left - swarm.pending[p]
+    one, two = swarm.slot[p, i], swarm.slot[p, j]
     join(process, pool.message, one, at - pool.age[one], pool.message, two, at - pool.age[two], pool.message, made)
     pool.age[made], pool.parts[made, 0], pool.parts[made, 1] = at, one, two
-    slot[i], slot[j] = made, slot[m - 1]
+    swarm.slot[p, i] = made
+    swarm.slot[p, j] = swarm.slot[p, m - 1]
     swarm.now[p] = at
     return log_root(process, pool.message, made) if left == 2 else 0.0
 
