@@ -224,7 +224,7 @@ def _log_survival(log_z, theta, m, meeting, n, s0, rate, delta):
     return own(vector(theta, 0, m), vector(meeting, 0, n), s0, rate, delta)
 
 
-_TEMPLATES = (_meet, _log_z, _agree, _join, _log_root, _slopes, _longest)
+_TEMPLATES: tuple[Any, ...] = (_meet, _log_z, _agree, _join, _log_root, _slopes, _longest)
 _TEMPLATES += (_best_length, _log_integral, _propose_length, _log_survival)
 _TEMPLATE_OF = dict(zip(_SIGNATURES, _TEMPLATES, strict=True))
 _PARTS = {
