@@ -18,9 +18,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from palmette._jit import OPTIONS, all_ours, inline, stored, with_functions
-from palmette._plain import IS_PLAIN
+from palmette._plain import IS_PLAIN, Plain
 
-__all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "pointer", "room", "vector"]
+__all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "offset", "pointer", "room", "vector"]
 
 NUMBERS = types.CPointer(types.float64)
 INTEGERS = types.CPointer(types.int64)
@@ -48,7 +48,7 @@ def c_function(template: Callable[..., Any], signature: Any, **functions: Any) -
     """
     function = with_functions(template, functions)
     if IS_PLAIN:
-        _plain.append(function)
+        _plain.append(Plain(function))
         return CFunction(len(_plain) - 1, function)
     compiled_by = functools.partial(numba.cfunc, signature, **_OPTIONS)
     made = stored(function, compiled_by) if all_ours(function) else compiled_by()(function)
@@ -102,6 +102,12 @@ def _offset(typing_context: Any, where: Any, first: Any) -> Any:
 
 
 @inline
+def offset(where, first):
+    """Where the number lies that is `first` numbers after the one at `where`."""
+    return _offset(where, first)
+
+
+@inline
 def vector(where, first, length):
     """So many numbers as an array, the first of them `first` numbers after the one at `where`."""
     return numba.carray(_offset(where, first), (length,))
@@ -130,4 +136,5 @@ _plain: list[Callable[..., Any]] = []  # an address is a place in this list
 
 if IS_PLAIN:  # a pointer is what is left of an array
     pointer = inline(lambda array, first: np.asarray(array).reshape(-1)[first:])
+    offset = inline(lambda where, first: where[first:])
     vector = inline(lambda where, first, length: where[first : first + length])

@@ -116,7 +116,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def _part(function: Callable[..., Any], **options: Any) -> Any:
-    return Plain(function) if IS_PLAIN else numba.njit(**{**OPTIONS, **options})(function)
+    return Plain(function) if IS_PLAIN else numba.njit(**{**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options})(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
@@ -155,7 +155,7 @@ def as_compiled(function: Callable[..., Any]) -> Any:
         return inline(function)
     if function.targetoptions.get("forceinline"):
         return function
-    return numba.njit(**{**function.targetoptions, "forceinline": True})(function.py_func)
+    return numba.jit(**{**function.targetoptions, "forceinline": True})(function.py_func)
 
 
 def is_ours(function: Any) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import math
-from types import SimpleNamespace
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from coalescent_cases import FairCoins
+from coalescent_cases import FairCoins, Functions, meeting_of
 from coalescent_oracle import random_history, slow_best_length
 from golden import read
 from hypothesis import given
@@ -18,10 +19,20 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import kstest
 
-from palmette._jit import specialise
-from palmette.coalescent import Brownian, Gaussian, IndependentSites, Prepared, Process, greedy, log_likelihood
+from palmette.coalescent import (
+    Brownian,
+    Gaussian,
+    IndependentSites,
+    Prepared,
+    Process,
+    durations,
+    greedy,
+    joint,
+    log_likelihood,
+    proposals,
+    smc,
+)
 from palmette.coalescent.brownian_missing import ByColumn, Coupled
-from palmette.coalescent.durations import best_length_from, log_integral_from
 from palmette.coalescent.inverse_gaussian import draw_truncated, log_truncated_integral
 from palmette.coalescent.joint import evaluate_events
 from palmette.hierarchy import Hierarchy
@@ -29,43 +40,10 @@ from palmette.hierarchy import Hierarchy
 GOLDEN = read("coalescent")
 Case = tuple[Any, np.ndarray, np.ndarray]  # functions of a kind, theta, meeting
 
-meet: Any = None  # a process's, put in by `specialise`, as are all of these
-log_z: Any = None
-slopes: Any = None
-best_length: Any = None
-log_integral: Any = None
-propose_length: Any = None
-
-
-def call_log_z(theta, meeting, s):  # type: ignore[no-untyped-def]
-    return log_z(theta, meeting, s)
-
-
-def call_slopes(theta, meeting, s):  # type: ignore[no-untyped-def]
-    return slopes(theta, meeting, s)
-
-
-def call_best_length(theta, meeting, s0, rate):  # type: ignore[no-untyped-def]
-    return best_length(theta, meeting, s0, rate)
-
-
-def call_log_integral(theta, meeting, s0, rate):  # type: ignore[no-untyped-def]
-    return log_integral(theta, meeting, s0, rate)
-
-
-def call_propose_length(theta, meeting, s0, rate, seed, item, step):  # type: ignore[no-untyped-def]
-    return propose_length(theta, meeting, s0, rate, seed, item, step)
-
-
-CALLS = (call_log_z, call_slopes, call_best_length, call_log_integral, call_propose_length)
-
 
 @functools.cache
-def cached(kind: type[Process]) -> Any:
-    """The functions of a process as kernels, which Python can call."""
-    names = [(call.__name__.removeprefix("call_"), call) for call in CALLS]
-    own = {name: specialise(call, **{name: getattr(kind, name)}) for name, call in names if hasattr(kind, name)}
-    return SimpleNamespace(kind=kind, **own)
+def cached(kind: type[Process]) -> Functions:
+    return Functions(kind)
 
 
 def whole(square: float, dimension: int, variance: float = 0.0) -> Case:
@@ -127,8 +105,8 @@ def test_best_lengths_beat_a_dense_grid(seed: int) -> None:
         return np.array([kind.log_z(theta, meeting, one) for one in np.atleast_1d(s)]).reshape(s.shape)
 
     _, best = slow_best_length(log_z, s0, rate)
-    for function in (kind.best_length, best_length_from(kind.kind.log_z)):
-        s = function(theta, meeting, s0, rate)
+    for functions in (kind, Functions(kind.kind, best_length=durations.best_by_values)):
+        s = functions.best_length(theta, meeting, s0, rate)
         assert s >= s0
         assert log_z(np.array(s)) - rate * (s - s0) / 2 >= best - 1e-9 * (1 + abs(best))
 
@@ -160,7 +138,8 @@ def test_integrals_match_quadrature(seed: int) -> None:
     expected = top + math.log(total)
     assert kind.log_integral(theta, meeting, s0, rate) == pytest.approx(expected, abs=1e-8)
     if kind.kind is Brownian:  # the general method, where there is a special one
-        assert log_integral_from(kind.kind.log_z)(theta, meeting, s0, rate) == pytest.approx(expected, abs=1e-8)
+        general = Functions(kind.kind, log_integral=durations.log_integral)
+        assert general.log_integral(theta, meeting, s0, rate) == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 20, 784])
@@ -225,17 +204,6 @@ def test_slopes_are_the_derivatives_of_log_z(seed: int, s: float) -> None:
     assert (high_slope - low_slope) / (2 * h) == pytest.approx(second, rel=1e-5, abs=1e-6 * size**2)
 
 
-def call_meet(theta, left, right, out):  # type: ignore[no-untyped-def]
-    return meet(theta, left, right, out)
-
-
-def meeting_of(prepared: Prepared, i: int, j: int) -> tuple[float, np.ndarray]:
-    """How much rows i and j know in common, and their meeting."""
-    out = np.empty(prepared.n_meeting)
-    function = specialise(call_meet, meet=prepared.kind.meet)
-    return function(prepared.theta, prepared.leaves[i], prepared.leaves[j], out), out
-
-
 def test_coupled_events_are_those_of_the_information_form() -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(4, 4))
@@ -267,7 +235,7 @@ def test_meetings_count_what_both_know() -> None:
         meetings = [meeting_of(prepared, i, j) for i, j in ((0, 1), (0, 2), (1, 2))]
         assert [count for count, _ in meetings] == [1, 1, 0]
         kind, nothing = cached(prepared.kind), meetings[2][1]
-        theta = prepared.theta.copy()  # may be written to, as elsewhere: no other kernels
+        theta = prepared.theta
         assert kind.log_z(theta, nothing, 0.7) == pytest.approx(0.0, abs=1e-15)
         assert kind.log_integral(theta, nothing, 0.7, 2.0) == pytest.approx(math.log(0.5), abs=1e-9)
         s, log_q = kind.propose_length(theta, nothing, 0.7, 2.0, 1, 2, 3)
@@ -281,6 +249,41 @@ def test_a_process_of_ones_own_needs_three_functions() -> None:
     found, expected = greedy(x, FairCoins()), greedy(x, same)
     assert found.hierarchy == expected.hierarchy
     assert found.hierarchy.heights == pytest.approx(expected.hierarchy.heights, abs=1e-6)
+
+
+def test_agreement_is_log_z_of_a_meeting_also_for_c() -> None:
+    rng = np.random.default_rng(3)
+    numbers, whole_numbers = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int64)
+    n = ctypes.c_int64
+    agree = ctypes.CFUNCTYPE(
+        None, numbers, n, numbers, numbers, n, whole_numbers, n, numbers, n, numbers
+    )  # θ, |θ|, left, table, |message|, others, count, room, |meeting|, values
+    x = rng.integers(0, 2, size=(6, 4))
+    for process in (Brownian(leaf_variance=0.1), IndependentSites(), FairCoins()):
+        prepared, others, lengths = process.prepare(x), np.array([4, 1, 5]), rng.exponential(size=3)
+        theta, leaves = prepared.theta.copy(), prepared.leaves.copy()
+        values, room = lengths.copy(), np.empty(prepared.n_meeting)
+        table, one, listed = (each.ctypes.data_as(numbers) for each in (leaves, leaves[0], values))
+        rows, place = others.ctypes.data_as(whole_numbers), room.ctypes.data_as(numbers)
+        function = agree(prepared.compiled("agree").agree)
+        sizes = leaves.shape[1], room.size
+        function(theta.ctypes.data_as(numbers), theta.size, one, table, sizes[0], rows, 3, place, sizes[1], listed)
+        kind = cached(prepared.kind)
+        expected = [kind.log_z(theta, meeting_of(prepared, 0, j)[1], s) for j, s in zip(others, lengths, strict=True)]
+        assert values == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:of .* particles .* are independent")
+def test_kernels_are_compiled_once_for_all_processes() -> None:
+    x = np.random.default_rng(4).integers(0, 2, size=(5, 3)).astype(float)
+    gaps = x.copy()
+    gaps[0, 0] = np.nan
+    coins, sites, brownian = FairCoins(), IndependentSites(), Brownian(leaf_variance=0.1)
+    for data, process in ((x, brownian), (gaps, brownian), (x, sites), (x, coins), (x[:, :2], coins)):
+        greedy(data, process, progress=False)
+        smc(data, process, 4, n_runs=1, rng=0, proposal="prior-post", progress=False)
+    kernels = (joint._pass, sys.modules["palmette.coalescent.greedy"]._set_clocks, proposals._by_prior_post)
+    assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1]
 
 
 def test_functions_with_the_wrong_parameters_are_refused_at_once() -> None:

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from coalescent_cases import data_of
+from coalescent_cases import Functions, data_of, meeting_of
 from coalescent_oracle import SlowBrownian, dirichlet_multinomial, slow_evidence_of_three
 
 import palmette as pal
@@ -252,16 +252,14 @@ def some_meetings():
         (sites, [[0, 1, 0], [1, 1, 1]]),
     ]:
         data = process.prepare(x)
-        meeting = np.empty(data.n_meeting)
-        data.kind.meet(data.theta, data.leaves[0], data.leaves[1], meeting)
-        yield data, meeting
+        yield data, meeting_of(data, 0, 1)[1]
 
 
 @pytest.mark.parametrize("which", range(3))
 @pytest.mark.parametrize(("s0", "rate"), [(0.0, 1.0), (0.7, 6.0)])
 def test_survival_falls_by_the_density_of_the_proposal(which, s0, rate):
     data, meeting = list(some_meetings())[which]
-    kind, theta = data.kind, data.theta
+    kind, theta = Functions(data.kind), data.theta
     draws = [kind.propose_length(theta, meeting, s0, rate, 1, item, 0) for item in range(1500)]
     deltas = np.array([(s - s0) / 2.0 for s, _ in draws])
     survival = lambda delta: kind.log_survival(theta, meeting, s0, rate, delta)  # noqa: E731

@@ -11,22 +11,17 @@ lineages that wander come from it at their own events, so that these ratios add 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import specialise
 from palmette.array_types import Floats
 from palmette.checks import check_number
-from palmette.coalescent.joint import evaluate_events, total_logs
+from palmette.coalescent.joint import evaluate_events, log_roots, total_logs
 from palmette.coalescent.process import Process, check_process
 from palmette.hierarchy import Hierarchy
 from palmette.partition import Partition
 
 __all__ = ["flat_clusters", "log_ratios"]
-
-log_root: Any = None  # a process's, put in by `specialise`
 
 
 def flat_clusters(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process, threshold: float = 0.0) -> Partition:
@@ -61,14 +56,8 @@ def log_ratios(x: npt.ArrayLike, hierarchy: Hierarchy, process: Process) -> Floa
     check_process(process)
     prepared = process.with_density(x).prepare(x)
     events = evaluate_events(prepared, hierarchy)
-    h = np.empty(len(events.messages))
-    specialise(_root_of_each, log_root=prepared.kind.log_root)(prepared.theta, events.messages, h)
+    h = log_roots(prepared, events.messages)
     together = total_logs([events.log_z, h[prepared.n_leaves :]], axis=0)
     apart = total_logs(h[hierarchy.children], axis=1)
     with np.errstate(invalid="ignore"):
         return np.where(together > -np.inf, np.where(together == apart, 0.0, together - apart), -np.inf)
-
-
-def _root_of_each(theta, messages, out):
-    for v in range(out.size):
-        out[v] = log_root(theta, messages[v])

@@ -9,15 +9,16 @@ history and the best rate for it chase each other for ever. `estimate_scale` ave
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import specialise
+from palmette._jit import kernel
 from palmette.array_types import Floats
 from palmette.checks import check_choice, check_integer, check_points
 from palmette.coalescent.brownian import Brownian, Gaussian
+from palmette.coalescent.c_functions import log_integral, meet
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import ages_of, ages_since_leaves, evaluate_events
 from palmette.coalescent.leaf_ages import check_leaf_ages
@@ -28,8 +29,6 @@ from palmette.hierarchy import Hierarchy
 __all__ = ["by_moments", "estimate_rate", "estimate_scale", "estimate_shape", "sample_covariance"]
 
 Shape = Literal["scalar", "diagonal", "full"]  # by the number of axes of a rate
-
-meet = log_integral = cast(Any, None)  # a process's, put in by `specialise`
 
 _STEP = 1e-4  # in log scale, of a central difference
 
@@ -204,16 +203,17 @@ def _log_events(points: Floats, hierarchy: Hierarchy, process: Brownian) -> tupl
     rates[order] = np.arange(n, 1, -1) * np.arange(n - 1, 0, -1) / 2
     s0 = np.maximum(2 * before - ages[hierarchy.children].sum(axis=1), 0.0)
     logs, shared = np.empty(n - 1), np.empty(n - 1)
-    run = specialise(_integrals, meet=prepared.kind.meet, log_integral=prepared.kind.log_integral)
     children = np.ascontiguousarray(hierarchy.children)
-    run(prepared.theta, children, messages, s0, rates, np.empty(prepared.n_meeting), logs, shared)
+    _integrals(prepared.compiled("meet", "log_integral"), children, messages, s0, rates, logs, shared)
     return logs, shared
 
 
-def _integrals(theta, children, messages, s0, rates, meeting, logs, shared):
+@kernel
+def _integrals(process, children, messages, s0, rates, logs, shared):
+    meeting = np.empty(process.n_meeting)
     for i in range(logs.size):
-        shared[i] = meet(theta, messages[children[i, 0]], messages[children[i, 1]], meeting)
-        logs[i] = log_integral(theta, meeting, s0[i], rates[i])
+        shared[i] = meet(process, messages, children[i, 0], messages, children[i, 1], meeting, 0)
+        logs[i] = log_integral(process, meeting, 0, s0[i], rates[i])
 
 
 def _check_brownian(process: Any) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel, specialise
+from palmette._jit import inline, kernel
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice
+from palmette.coalescent.c_functions import best_lengths, join, meet
 from palmette.coalescent.joint import evaluate_events, log_prior, total_log
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
@@ -30,7 +31,8 @@ __all__ = ["FoundHistory", "Rule", "Ties", "greedy"]
 Rule = Literal["rate1", "max-prob", "min-duration"]
 Ties = Literal["log-z", "order"]
 
-meet = log_z = join = best_length = cast(Any, None)  # a process's, put in by `specialise`
+
+_TILE = 64  # pairs whose best ages are looked for at a time
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,9 @@ class _Lineages(ABC):
     """The messages and ages of the lineages that are left, by slot; a subclass knows who meets next, and when."""
 
     def __init__(self, prepared: Prepared, born: Floats) -> None:
-        self.theta, self.n_meeting, self.n = prepared.theta, prepared.n_meeting, prepared.n_leaves
+        self.process, self.n = prepared.compiled("meet", "best_length", "join"), prepared.n_leaves
         self.messages, self.ages = prepared.leaves.copy(), born.copy()
         self.slots, self.n_evaluations = np.arange(self.n), 0
-        self._join = specialise(_join, join=prepared.kind.join)
 
     def enter(self, leaf: int) -> None:
         """Compare a leaf with those after it; the last leaf comes first."""
@@ -139,7 +140,7 @@ class _Lineages(ABC):
 
     def join(self, i: int, j: int, age: float) -> None:
         """Slots i < j meet at this age; slot i holds what becomes of them, slot j nothing any more."""
-        self._join(self.theta, i, j, age, self.messages, self.ages)
+        _join(self.process, i, j, age, self.messages, self.ages)
         self.slots = self.slots[self.slots != j]
         self._compare_all(i, self.slots[self.slots != i], j)
 
@@ -194,11 +195,9 @@ class _Clocks(_Lineages):
         width = 2 if by_log_z else 1
         self._table, self._row = np.empty((self.n * (self.n - 1) // 2, width)), np.empty((self.n, width))
         self._partner, self._clock = np.full(self.n, -1), np.full((self.n, width), np.inf)
-        functions = {name: getattr(prepared.kind, name) for name in ("meet", "log_z", "best_length")}
-        self._set = specialise(_set_clocks, **functions)
 
     def _compare(self, i: int, others: Ints, gone: int) -> None:
-        self._set(self.theta, i, others, self.messages, self.ages, self.n_meeting, self._row)
+        _set_clocks(self.process, i, others, self.messages, self.ages, self._row)
         _note_change(i, gone, self.slots, self._row, self._table, self._partner, self._clock)
 
     def next(self, last: float) -> tuple[int, int, float]:
@@ -213,17 +212,15 @@ class _Meetings(_Lineages):
         super().__init__(prepared, born)
         self._how = rule == "max-prob", by_log_z
         self._shared = np.empty(self.n * (self.n - 1) // 2)
-        self._meetings = np.empty((len(self._shared), self.n_meeting))
-        self._set = specialise(_set_meetings, meet=prepared.kind.meet)
-        self._choose = specialise(_choose, best_length=prepared.kind.best_length, log_z=prepared.kind.log_z)
+        self._meetings = np.empty((len(self._shared), prepared.n_meeting))
 
     def _compare(self, i: int, others: Ints, gone: int) -> None:
-        self._set(self.theta, i, others, self.messages, self._meetings, self._shared)
+        _set_meetings(self.process, i, others, self.messages, self._meetings, self._shared)
 
     def next(self, last: float) -> tuple[int, int, float]:
         rate = len(self.slots) * (len(self.slots) - 1) / 2
         known = *self._how, self._meetings, self._shared
-        i, j, age = self._choose(self.theta, self.slots, self.ages, last, rate, *known)
+        i, j, age = _choose(self.process, self.slots, self.ages, last, rate, *known)
         return int(i), int(j), float(age)
 
 
@@ -233,57 +230,73 @@ def _entry(i, j, n):
     return i * n - i * (i + 1) // 2 + j - i - 1
 
 
-def _join(theta, i, j, age, messages, ages):
+@kernel
+def _join(process, i, j, age, messages, ages):
     message = np.empty(messages.shape[1])
-    join(theta, messages[i], age - ages[i], messages[j], age - ages[j], message)
+    join(process, messages, i, age - ages[i], messages, j, age - ages[j], message, 0)
     for k in range(message.size):
         messages[i, k] = message[k]
     ages[i] = age
 
 
-def _set_clocks(theta, i, others, messages, ages, n_meeting, row):
+@kernel
+def _set_clocks(process, i, others, messages, ages, row):
     # row[s] = the best age for i and s to meet at rate 1, inf if they know nothing in common; and −log Z there.
-    meeting = np.empty(n_meeting)
-    for s in others:
-        low, high = min(i, s), max(i, s)
-        for k in range(row.shape[1]):
-            row[s, k] = np.inf
-        if meet(theta, messages[low], messages[high], meeting) > 0.0:
-            s0 = abs(ages[low] - ages[high])
-            length = best_length(theta, meeting, s0, 1.0)
+    meetings = np.empty((_TILE, process.n_meeting))
+    rows, slots = np.empty(_TILE, np.int64), np.empty(_TILE, np.int64)
+    lengths, log_zs = np.empty(_TILE), np.empty(_TILE)
+    for start in range(0, others.size, _TILE):
+        count = 0
+        for s in others[start : start + _TILE]:
+            row[s, 0] = np.inf
+            if row.shape[1] > 1:
+                row[s, 1] = np.inf
+            if meet(process, messages, min(i, s), messages, max(i, s), meetings, count) > 0.0:
+                rows[count], slots[count], lengths[count] = count, s, abs(ages[i] - ages[s])
+                count += 1
+        best_lengths(process, meetings, rows, count, 1.0, lengths, log_zs)
+        for c in range(count):
+            s = slots[c]
             # Exactly the age of the younger one for all who would meet at once: ties are by equality.
-            row[s, 0] = max(ages[low], ages[high]) + 0.5 * (length - s0)
+            row[s, 0] = max(ages[i], ages[s]) + 0.5 * (lengths[c] - abs(ages[i] - ages[s]))
             if not row[s, 0] >= 0.0:
                 raise ValueError("best_length of the process returned NaN, or less than s0")
             if row.shape[1] > 1:
-                row[s, 1] = -log_z(theta, meeting, length)
+                row[s, 1] = -log_zs[c]
 
 
-def _set_meetings(theta, i, others, messages, meetings, shared):
+@kernel
+def _set_meetings(process, i, others, messages, meetings, shared):
     for s in others:
         low, high = min(i, s), max(i, s)
         k = _entry(low, high, messages.shape[0])
-        shared[k] = meet(theta, messages[low], messages[high], meetings[k])
+        shared[k] = meet(process, messages, low, messages, high, meetings, k)
 
 
-def _choose(theta, slots, ages, last, rate, wants_density, by_log_z, meetings, shared):
+@kernel
+def _choose(process, slots, ages, last, rate, wants_density, by_log_z, meetings, shared):
     # The best next pair by its density or by its duration, and the age at which it meets. A density has log Z in it, so
     # that only durations have ties to break.
     best_i, best_j, best, best_log_z, best_age = slots[0], slots[1], -np.inf, -np.inf, np.inf
+    pairs, partners = np.empty(slots.size, np.int64), np.empty(slots.size, np.int64)
+    s0s, lengths, log_zs = np.empty(slots.size), np.empty(slots.size), np.empty(slots.size)
     for a in range(slots.size - 1):
+        count = 0
         for b in range(a + 1, slots.size):
             k = _entry(slots[a], slots[b], ages.size)
-            if not shared[k] > 0.0:
-                continue
-            s0 = (last - ages[slots[a]]) + (last - ages[slots[b]])
-            length = best_length(theta, meetings[k], s0, rate)
-            delta = 0.5 * (length - s0)
-            value = log_z(theta, meetings[k], length) - rate * delta if wants_density else -delta
+            if shared[k] > 0.0:
+                pairs[count], partners[count] = k, slots[b]
+                s0s[count] = lengths[count] = (last - ages[slots[a]]) + (last - ages[slots[b]])
+                count += 1
+        best_lengths(process, meetings, pairs, count, rate, lengths, log_zs)
+        for c in range(count):
+            delta = 0.5 * (lengths[c] - s0s[c])
+            value = log_zs[c] - rate * delta if wants_density else -delta
             if value < best and best_age < np.inf:
                 continue
-            density = 0.0 if wants_density or not by_log_z else log_z(theta, meetings[k], length)
+            density = 0.0 if wants_density or not by_log_z else log_zs[c]
             if value > best or density > best_log_z or best_age == np.inf:
-                best_i, best_j, best, best_log_z, best_age = slots[a], slots[b], value, density, last + delta
+                best_i, best_j, best, best_log_z, best_age = slots[a], partners[c], value, density, last + delta
     return best_i, best_j, best_age
 
 

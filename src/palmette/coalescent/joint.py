@@ -8,21 +8,20 @@ rate c = m(m − 1)/2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import specialise
+from palmette._jit import kernel
 from palmette.array_types import Floats
+from palmette.coalescent.c_functions import agree, join, log_root
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["BothSides", "Events", "ages_of", "ages_since_leaves", "both_sides", "branch_lengths"]
-__all__ += ["evaluate_events", "log_joint", "log_likelihood", "log_prior", "total_log", "total_logs"]
-
-meet = log_z = join = log_root = cast(Any, None)  # a process's, put in by `specialise`
+__all__ += ["evaluate_events", "log_joint", "log_likelihood", "log_prior", "log_roots", "total_log", "total_logs"]
 
 _ROUNDING = 1e-9  # of the age of the root: what text formats and sums of branch lengths leave
 
@@ -105,23 +104,35 @@ def evaluate_events(prepared: Prepared, hierarchy: Hierarchy) -> Events:
     messages = np.empty((2 * n - 1, prepared.n_message))
     messages[:n] = prepared.leaves
     log_zs = np.empty(n - 1)
-    kind = prepared.kind
-    functions = {name: getattr(kind, name) for name in ("meet", "log_z", "join", "log_root")}
-    children = np.ascontiguousarray(hierarchy.children)
-    root = specialise(_pass, **functions)(prepared.theta, children, ages, messages, prepared.n_meeting, log_zs)
+    process = prepared.compiled("agree", "join", "log_root")
+    root = _pass(process, np.ascontiguousarray(hierarchy.children), ages, messages, log_zs)
     return Events(log_zs, messages, float(root))
 
 
-def _pass(theta, children, ages, messages, n_meeting, log_zs):
+@kernel
+def _pass(process, children, ages, messages, log_zs):
     n = children.shape[0] + 1
-    meeting = np.empty(n_meeting)
+    meeting = np.empty(process.n_meeting)
     for i in range(n - 1):
         left, right, age = children[i, 0], children[i, 1], ages[n + i]
         l_left, l_right = age - ages[left], age - ages[right]
-        meet(theta, messages[left], messages[right], meeting)
-        log_zs[i] = log_z(theta, meeting, l_left + l_right)
-        join(theta, messages[left], l_left, messages[right], l_right, messages[n + i])
-    return log_root(theta, messages[2 * n - 2])
+        log_zs[i] = l_left + l_right
+        agree(process, messages, left, messages, children, 2 * i + 1, 1, meeting, log_zs, i)
+        join(process, messages, left, l_left, messages, right, l_right, messages, n + i)
+    return log_root(process, messages, 2 * n - 2)
+
+
+def log_roots(prepared: Prepared, messages: Floats) -> Floats:
+    """What the state of each of these lineages would add if it were the last one."""
+    found = np.empty(len(messages))
+    _root_of_each(prepared.compiled("log_root"), messages, found)
+    return found
+
+
+@kernel
+def _root_of_each(process, messages, out):
+    for v in range(out.size):
+        out[v] = log_root(process, messages, v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +159,12 @@ def both_sides(prepared: Prepared, hierarchy: Hierarchy) -> BothSides:
     if root is not None:
         outside[-1], reach[-1] = root, 0.0
     children = np.ascontiguousarray(hierarchy.children)
-    specialise(_down, join=prepared.kind.join)(prepared.theta, children, ages, messages, outside, reach)
+    _down(prepared.compiled("join"), children, ages, messages, outside, reach)
     return BothSides(messages, outside, reach)
 
 
-def _down(theta, children, ages, messages, outside, reach):
+@kernel
+def _down(process, children, ages, messages, outside, reach):
     n = children.shape[0] + 1
     for i in range(n - 2, -1, -1):
         node = n + i
@@ -163,7 +175,7 @@ def _down(theta, children, ages, messages, outside, reach):
                 outside[b] = messages[sibling]
                 reach[b] = up + down
             else:
-                join(theta, outside[node], reach[node], messages[sibling], down, outside[b])
+                join(process, outside, node, reach[node], messages, sibling, down, outside, b)
                 reach[b] = up
 
 

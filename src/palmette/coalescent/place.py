@@ -9,22 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, specialise, specialise_called
+from palmette._jit import called, inline, kernel
 from palmette.array_types import Floats, Ints
+from palmette.coalescent.c_functions import agree, join, log_root
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
 from palmette.coalescent.joint import ages_since_leaves, both_sides, evaluate_events, log_likelihood, total_log
 from palmette.coalescent.process import Prepared, Process, known_rows
 from palmette.hierarchy import Hierarchy
 
 __all__ = ["Placement", "place"]
-
-# A process's functions and ours for it, put in by `specialise`.
-meet = log_z = join = log_root = log_density = climb = find_window = integrate = measure = cast(Any, None)
 
 _LOG_2 = math.log(2)
 _STEP = 4 * _LOG_2  # of the coarse grid in log age
@@ -124,21 +122,11 @@ def _place(points: Floats, hierarchy: Hierarchy, process: Process, row: Floats) 
     hazard = np.concatenate([[0.0], np.cumsum(np.arange(n, 1, -1) * np.diff(events))])
     logs, ages, ends = np.empty(2 * n - 1), np.empty(2 * n - 1), np.full(2 * n - 1, np.inf)
     ends[hierarchy.children] = since[n:, None]
-    room = np.empty(both.n_message), np.empty(both.n_meeting)
+    room = np.empty(both.n_message), np.empty(both.n_meeting), np.empty(1), np.zeros(1, dtype=np.int64)
     sides = (seen.messages, seen.outside, seen.reach, both.leaves[n])
-    world = (both.theta, since, events, hazard, *sides, *room)
-    _surveying(both.kind)(world, ends, logs, ages)
+    world = (both.compiled("agree", "join", "log_root"), since, events, hazard, *sides, *room)
+    _survey(world, ends, logs, ages)
     return logs + _log_constant(process, points, hierarchy, old), ages + young
-
-
-def _surveying(kind: type[Process]) -> Any:
-    functions = {name: getattr(kind, name) for name in ("meet", "log_z", "join", "log_root")}
-    log_density = specialise_called(_log_density, **functions)
-    climb = specialise_called(_climb, log_density=log_density)
-    find_window = specialise_called(_find_window, log_density=log_density)
-    integrate = specialise_called(_integrate, log_density=log_density)
-    found = {"log_density": log_density, "climb": climb, "find_window": find_window, "integrate": integrate}
-    return specialise(_survey, log_root=kind.log_root, measure=specialise_called(_measure, **found))
 
 
 def _log_constant(process: Process, points: Floats, hierarchy: Hierarchy, old: Prepared) -> float:
@@ -156,37 +144,41 @@ def _log_constant(process: Process, points: Floats, hierarchy: Hierarchy, old: P
     return value - base
 
 
+@called
 def _log_density(world, branch, y):
     # of y, where a new row joins the branch above b at age t = base · e^y: in y, densities are smooth.
-    theta, ages, events, hazard, messages, outside, reach, leaf, joined, meeting = world
+    process, ages, events, hazard, messages, outside, reach, leaf, joined, meeting, value, only = world
     b, base, low, root = branch
     up = base * math.expm1(y) if low > 0.0 else base * math.exp(y)
     t = low + up
     if b == ages.size - 1:
-        meet(theta, messages[b], leaf, meeting)
-        join(theta, messages[b], up, leaf, t, joined)
-        value = log_z(theta, meeting, up + t) + log_root(theta, joined) - root
+        value[0] = up + t
+        agree(process, messages, b, leaf, only, 0, 1, meeting, value, 0)
+        join(process, messages, b, up, leaf, 0, t, joined, 0)
+        value[0] += log_root(process, joined, 0) - root
     else:
-        join(theta, messages[b], up, outside[b], max(reach[b] - up, 0.0), joined)
-        meet(theta, joined, leaf, meeting)
-        value = log_z(theta, meeting, t)
+        join(process, messages, b, up, outside, b, max(reach[b] - up, 0.0), joined, 0)
+        value[0] = t
+        agree(process, joined, 0, leaf, only, 0, 1, meeting, value, 0)
     k = np.searchsorted(events, t, side="right") - 1
-    value += math.log(t) - hazard[k] - (events.size - k) * (t - events[k])
-    return value if value == value else -np.inf
+    found = value[0] + (math.log(t) - hazard[k] - (events.size - k) * (t - events[k]))
+    return found if found == found else -np.inf
 
 
+@called
 def _climb(world, branch, low, high):
     # The maximum between low and high by golden section. That of durations.py keeps one of two values from step to step
     # and ends at a point it has seen; this one, like the window below, ends elsewhere, and numbers would change.
     for _ in range(32):
         one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        if log_density(world, branch, one) >= log_density(world, branch, two):
+        if _log_density(world, branch, one) >= _log_density(world, branch, two):
             high = two
         else:
             low = one
     return 0.5 * (low + high)
 
 
+@called
 def _find_window(world, branch, values, start, h, mode, lowest):
     # Where the log density is above `lowest`: a little more than that, within the grid.
     above = np.flatnonzero(values >= lowest)
@@ -196,11 +188,11 @@ def _find_window(world, branch, values, start, h, mode, lowest):
     right = start + min(math.floor((inner_right - start) / h + 1e-9) + 1, values.size - 1) * h
     for _ in range(8):
         middle_left, middle_right = 0.5 * (left + inner_left), 0.5 * (right + inner_right)
-        if log_density(world, branch, middle_left) >= lowest:
+        if _log_density(world, branch, middle_left) >= lowest:
             inner_left = middle_left
         else:
             left = middle_left
-        if log_density(world, branch, middle_right) >= lowest:
+        if _log_density(world, branch, middle_right) >= lowest:
             inner_right = middle_right
         else:
             right = middle_right
@@ -218,6 +210,7 @@ def _next_event(events, base, low, y, end):
     return end
 
 
+@called
 def _integrate(world, branch, start, end, top):
     # ∫ and the first moment of the age between start and end, relative to the top; pieces end at events.
     total, moment, y = 0.0, 0.0, start
@@ -227,41 +220,43 @@ def _integrate(world, branch, start, end, top):
         nodes, weights = (_FEW_NODES, _FEW_WEIGHTS) if is_short else (_NODES, _WEIGHTS)
         for j in range(nodes.size):
             at = y + 0.5 * (stop - y) * (1.0 + nodes[j])
-            mass = 0.5 * (stop - y) * weights[j] * math.exp(log_density(world, branch, at) - top)
+            mass = 0.5 * (stop - y) * weights[j] * math.exp(_log_density(world, branch, at) - top)
             total += mass
             moment += mass * branch[1] * math.exp(at)
         y = stop
     return total, moment
 
 
+@called
 def _measure(world, branch, start, stop):
     # log ∫ over the branch, and the mean age: the mode from a coarse grid, then panels around it.
     values = np.empty(max(math.ceil((stop - start) / _STEP), 4) + 1)
     h = (stop - start) / (values.size - 1)
     for i in range(values.size):
-        values[i] = log_density(world, branch, start + i * h)
+        values[i] = _log_density(world, branch, start + i * h)
     best = np.argmax(values)
     if values[best] == -np.inf:
         return -np.inf, branch[2]
-    mode = climb(world, branch, max(start, start + (best - 1) * h), min(stop, start + (best + 1) * h))
-    top = log_density(world, branch, mode)
+    mode = _climb(world, branch, max(start, start + (best - 1) * h), min(stop, start + (best + 1) * h))
+    top = _log_density(world, branch, mode)
     if values[best] > top:
         mode, top = start + best * h, values[best]
     if branch[2] == 0.0 and values[0] >= top - _DROP:  # the density of a copy of a leaf
         return np.inf, 0.0
-    left, right = find_window(world, branch, values, start, h, mode, top - _DROP)
+    left, right = _find_window(world, branch, values, start, h, mode, top - _DROP)
     total, moment = 0.0, 0.0
     for side in (left - mode, right - mode):
         for i in range(_PARTS.size - 1):
             one, two = mode + side * _PARTS[i], mode + side * _PARTS[i + 1]
-            mass, weighted = integrate(world, branch, min(one, two), max(one, two), top)
+            mass, weighted = _integrate(world, branch, min(one, two), max(one, two), top)
             total += mass
             moment += weighted
     return top + math.log(total), moment / total
 
 
+@kernel
 def _survey(world, ends, logs, means):
-    root = log_root(world[0], world[4][ends.size - 1])
+    root = log_root(world[0], world[4], ends.size - 1)
     for b in range(ends.size):
         low, high = world[1][b], ends[b]
         logs[b], means[b] = -np.inf, low
@@ -271,5 +266,5 @@ def _survey(world, ends, logs, means):
             stop = math.log1p((high - low) / low) if low > 0.0 else 0.0
             if high == np.inf:
                 stop = _CEILING - math.log(base)
-            logs[b], means[b] = measure(world, (b, base, low, root), start, stop)
+            logs[b], means[b] = _measure(world, (b, base, low, root), start, stop)
             means[b] = min(max(means[b], low), high)

@@ -7,6 +7,7 @@ branches that lead to the event: every process here is reversible, so it does no
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -20,6 +21,7 @@ from palmette._static import compile_static
 from palmette.array_types import Floats
 from palmette.checks import check_points
 from palmette.coalescent import durations
+from palmette.coalescent.c_functions import CompiledProcess, address_of, general_address
 from palmette.coalescent.prediction import Prediction
 from palmette.coalescent.priors import Prior
 from palmette.hierarchy import Hierarchy
@@ -70,6 +72,11 @@ class Prepared:
     def n_message(self) -> int:
         """The length of a message."""
         return int(self.leaves.shape[1])
+
+    def compiled(self, *names: str) -> CompiledProcess:
+        """The process as kernels take it that call these functions."""
+        kind: Any = self.kind
+        return CompiledProcess(self.theta, self.n_meeting, **_addresses(kind, names))
 
 
 class Process:
@@ -141,7 +148,6 @@ class Process:
     has_units: ClassVar[bool] = False
     leaf_variance: float = np.nan
 
-    _made: ClassVar[frozenset[str]] = frozenset()  # the functions that were made from others
     _signatures: ClassVar[dict[str, str]] = {
         "meet": "theta, left, right, out",
         "log_z": "theta, meeting, s",
@@ -158,8 +164,6 @@ class Process:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         compile_static(cls, cls._signatures)
-        if hasattr(cls, "log_z"):
-            _complete(cls)
 
     def prepare(self, x: npt.ArrayLike) -> Prepared:
         """The rows of x, one per leaf, as messages; raises for data that the process does not take."""
@@ -220,22 +224,23 @@ def check_process(process: Any) -> None:
         raise TypeError(f"expected a process, such as palmette.coalescent.Brownian(), not {process!r}")
 
 
-def _complete(process: type[Process]) -> None:
-    # Each function that no class in the line defines is made from log_z, and anew where log_z is another.
-    functions = {name: getattr(process, name, None) for name in ("log_z", "slopes", "longest")}
-    makers = {
-        "best_length": lambda: durations.best_length_from(**functions),
-        "log_integral": lambda: durations.log_integral_from(process.log_z),
-        "propose_length": lambda: durations.propose_length_from(process.log_z),
-        "log_survival": lambda: durations.log_survival_from(process.log_z),
+@functools.cache
+def _addresses(kind: type[Process], names: tuple[str, ...]) -> dict[str, int]:
+    # What the process does not define is made from others.
+    has_slopes = defines(kind, "slopes") and defines(kind, "longest")
+    general = {
+        "best_length": durations.best_by_slopes if has_slopes else durations.best_by_values,
+        "log_integral": durations.log_integral,
+        "propose_length": durations.propose_length,
+        "log_survival": durations.log_survival,
     }
-    missing = [name for name in makers if not defines(process, name)]
-    for name in missing:
-        setattr(process, name, staticmethod(makers[name]()))
-    process._made = frozenset(missing)
+    made = [name for name in names if name in general and not defines(kind, name)]
+    parts = {"log_z", "slopes", "longest"} if has_slopes and "best_length" in made else {"log_z"} if made else set()
+    found = {name: general_address(name, general[name]) for name in made}
+    return found | {name: address_of(name, kind) for name in parts.union(names).difference(made)}
 
 
 def defines(process: type[Process], name: str) -> bool:
-    """Whether a class in the line below `Process` has this of its own, and not made from others."""
+    """Whether a class in the line below `Process` has this of its own."""
     line = process.__mro__[: process.__mro__.index(Process)]
-    return any(name in base.__dict__ and name not in base.__dict__.get("_made", ()) for base in line)
+    return any(name in base.__dict__ for base in line)

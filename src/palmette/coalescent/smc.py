@@ -21,9 +21,10 @@ import numpy.typing as npt
 from palmette.array_types import Floats, Ints
 from palmette.checks import check_choice, check_integer, check_points, seed_of
 from palmette.coalescent.draws import CoalescentDraws
+from palmette.coalescent.joint import log_roots
 from palmette.coalescent.leaf_ages import check_leaf_ages
 from palmette.coalescent.process import Prepared, Process, check_process
-from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, compile_proposal, start, work_of
+from palmette.coalescent.proposals import PROPOSALS, Pool, Swarm, advance, compiled_for, start, work_of
 from palmette.coalescent.twins import refuse_twins
 from palmette.coalescent.verdict import REMEDY, collapse, is_collapsed
 from palmette.defaults import DEFAULTS
@@ -121,7 +122,7 @@ class _Runs:
     ) -> None:
         self._prepared, self._leaf_ages, self._proposal, self._seed = prepared, leaf_ages, proposal, seed
         since_youngest = leaf_ages - leaf_ages.min()
-        self._advance = compile_proposal(prepared.kind, proposal, bool(since_youngest.any()))
+        self._process = compiled_for(prepared, proposal, bool(since_youngest.any()))
         self._pool, self._swarm = start(prepared, since_youngest, n_particles, proposal)
         self._founder = np.arange(n_particles)
         self._run = np.arange(n_particles) * min(n_runs, n_particles) // n_particles
@@ -133,9 +134,9 @@ class _Runs:
     def advance(self, event: int, workers: Workers) -> None:
         """One event for every particle."""
         m, gain = self._prepared.n_leaves - event, np.empty_like(self._log_weight)
-        state = (self._prepared.theta, self._pool, self._swarm, m, self._seed, event)
+        state = (self._proposal, self._process, self._pool, self._swarm, m, self._seed, event)
         work = np.full(len(gain), work_of(self._prepared, self._proposal, m))
-        workers.run(lambda first, last: self._advance(*state, first, last, gain, self._prepared.n_meeting), work)
+        workers.run(lambda first, last: advance(*state, first, last, gain), work)
         if np.isposinf(gain).any():
             raise InfiniteDensity(
                 "two rows are the same, and a density is infinite; give the process a leaf_variance, or merge such rows"
@@ -168,7 +169,7 @@ class _Runs:
         ages += self._leaf_ages.min()
         log_weights = self._log_evidence + self._log_weight
         if n == 1:
-            log_weights += float(self._prepared.kind.log_root(self._prepared.theta, self._prepared.leaves[0]))
+            log_weights += log_roots(self._prepared, self._prepared.leaves)
         n_effective = np.array(self._n_effective).reshape(n - 1, len(self._ranges)).T
         known = _log_mean(log_weights), n_effective, labels
         origin = self._run, self._founder, process

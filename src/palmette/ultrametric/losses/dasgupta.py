@@ -15,11 +15,10 @@ straight runs, at most log₂ N of them, though single linkage makes trees that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
-from palmette._jit import inline, kernel, specialise, specialise_reduction
+from palmette._jit import inline, kernel, reduction
 from palmette.array_types import Floats
 from palmette.checks import check_positive
 from palmette.ultrametric.graph import Graph
@@ -27,8 +26,6 @@ from palmette.ultrametric.losses.base import Loss
 from palmette.ultrametric.subdominant import Subdominant
 
 __all__ = ["Dasgupta"]
-
-shares = run = cast(Any, None)  # put in by `specialise`: ℓ(a − b) and ℓ(b − a) from two levels; their sums over a run
 
 _WIDEST = 1200.0  # slope times range of altitudes up to which exponentials neither overflow nor vanish
 
@@ -74,11 +71,8 @@ def _walk(fitted: Subdominant, slope: float, share: Floats) -> tuple[Floats, Flo
     narrow = slope * (altitudes[-1] - altitudes[0]) <= _WIDEST
     levels = np.exp(slope * (altitudes - middle)) if narrow else slope * altitudes
     paths = _heavy_paths(graph.n_vertices, fitted.children, fitted.child_sizes)
-    walks = _BY_RATIOS if narrow else _BY_EXPONENTIALS
-    walks(
-        graph.n_vertices, graph.sources[fitted.tree_edges], graph.targets[fitted.tree_edges], levels, share, slope,
-        *paths, sizes, gradient,
-    )  # fmt: skip
+    ends = graph.sources[fitted.tree_edges], graph.targets[fitted.tree_edges]
+    _fill_walks(graph.n_vertices, *ends, levels, narrow, share, slope, *paths, sizes, gradient)
     own, steep = _sigmoid(slope * altitudes)
     return sizes + own, gradient + share * slope * own * steep
 
@@ -143,11 +137,18 @@ def _logistic(a, b):
     return (large, small * large) if a >= b else (small * large, large)
 
 
-def _run_template(levels, light, steps, first, stop, level, factor):
+@inline
+def _shares(a, b, narrow):
+    # ℓ(a − b) and ℓ(b − a) from two levels.
+    return _ratio(a, b) if narrow else _logistic(a, b)
+
+
+@reduction
+def _run(levels, narrow, light, steps, first, stop, level, factor):
     # Σ |sibling| ℓ and Σ |sibling| ℓ(1 − ℓ) over the slots of a straight run; what each gets of the gradient.
     total = slope = 0.0
     for slot in range(first, stop):
-        below, above = shares(level, levels[slot])
+        below, above = _shares(level, levels[slot], narrow)
         part = light[slot] * below
         total += part
         slope += part * above
@@ -155,8 +156,9 @@ def _run_template(levels, light, steps, first, stop, level, factor):
     return total, slope
 
 
-def _walks_template(
-    n, sources, targets, levels, share, slope, slot_of, parent, last, top, light, size, sizes, gradient
+@kernel
+def _fill_walks(
+    n, sources, targets, levels, narrow, share, slope, slot_of, parent, last, top, light, size, sizes, gradient
 ):
     # `share` is what each soft size counts for in the loss; `sizes` and `gradient` are filled.
     n_merges = len(levels)
@@ -176,14 +178,15 @@ def _walks_template(
             at = parent[node]
             while at >= 0 and (side == 2 or at != merge):
                 slot = slot_of[at]
-                below, above = shares(level, by_slot[slot])
+                below, above = _shares(level, by_slot[slot], narrow)
                 part = (size[at] - count) * below
                 sum_part += part
                 slope_part += part * above
                 steps[slot] -= factor * part * above
                 reached = side < 2 and goal > slot and goal <= last[slot]
                 stop = goal if reached else last[slot] + 1
-                run_sum, run_slope = run(by_slot, light, steps, slot + 1, stop, level, factor)
+                rest = light, steps, slot + 1, stop, level, factor
+                run_sum, run_slope = _run(by_slot, True, *rest) if narrow else _run(by_slot, False, *rest)
                 sum_part += run_sum
                 slope_part += run_slope
                 if reached:
@@ -196,11 +199,3 @@ def _walks_template(
         gradient[merge] = share[merge] * slope * steep
     for merge in range(n_merges):
         gradient[merge] += steps[slot_of[merge]]
-
-
-def _walks(shares):
-    run = specialise_reduction(_run_template, shares=shares)
-    return specialise(_walks_template, shares=shares, run=run)
-
-
-_BY_RATIOS, _BY_EXPONENTIALS = _walks(_ratio), _walks(_logistic)
