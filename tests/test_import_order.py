@@ -17,9 +17,9 @@ DESIGN = Path(__file__).parents[1] / "docs/design.md"
 
 # From the bottom to the top. Those in one line do not import each other.
 ORDER = [
-    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "compilers", "whole_files", "budget"],
+    ["_version", "errors", "defaults", "array_types", "progress", "_extras", "_plain", "whole_files", "budget"],
     ["octets", "_immutable", "labels", "checks", "_jit"],
-    ["_static", "clusters", "numeric", "hashing", "threads", "links"],
+    ["_addresses", "_static", "clusters", "numeric", "hashing", "threads", "links"],
     ["formats", "drawing"],
     ["partition"],
     ["hierarchy"],

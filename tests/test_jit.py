@@ -1,41 +1,35 @@
-"""Templates become kernels: one for each set of functions, each with a name of its own on disk."""
+"""Kernels carry the digest of their sources; C functions are made of a template and of a model's functions."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import pickle
-import re
 
 import numpy as np
 import pytest
-from numba import float64, int64
+from numba import types
 from numba.core.dispatcher import Dispatcher
 from other_processes import run
 
 from palmette import HierarchyPosterior, _jit
-from palmette._jit import (
-    as_compiled,
-    called,
-    inline,
-    kernel,
-    reduction,
-    specialise,
-    specialise_called,
-    specialise_inline,
-)
-from palmette.models import Dasgupta, SplitModel, Uniform
-from palmette.models.features import feature_loader, subset_features
-from palmette.numeric import largest
-from palmette.passes.hierarchies.full import FullHierarchyPasses
+from palmette._addresses import NUMBERS, c_function, caller, pointer, vector
+from palmette._jit import as_compiled, inline, inline_with, kernel, maker
+from palmette._plain import IS_PLAIN
+from palmette.models import Contrasts, SplitModel, Uniform
+from palmette.models.c_functions import features_of
 from palmette.recursions.hierarchies.inside import solve_all
 from palmette.recursions.hierarchies.separable.combine import max_level, sum_level
 
-step = None  # put in by `specialise`
+pytestmark = pytest.mark.skipif(IS_PLAIN, reason="nothing is compiled")
+
+step = None  # put in by `c_function`
 
 
-def template(x):
-    """step(step(x))"""
-    return step(step(x))
+def template(values, n, out):
+    given, made = vector(values, 0, n), vector(out, 0, n)
+    for i in range(n):
+        made[i] = step(step(given[i]))
 
 
 @inline
@@ -48,70 +42,77 @@ def increase(x):
     return x + 1.0
 
 
-def test_a_template_is_compiled_with_the_functions_put_in():
-    assert specialise(template, step=double)(3.0) == 12.0
-    assert specialise(template, step=increase)(3.0) == 5.0
+EACH = types.void(NUMBERS, types.int64, NUMBERS)
+call_each = caller(EACH)
+
+
+@kernel
+def apply(address, values, out):
+    call_each(address, (pointer(values, 1), values.size - 1, pointer(out, 0)))
+
+
+def test_a_kernel_calls_whatever_function_it_is_given_the_address_of():
+    values, out = np.array([7.0, 1.0, 3.0]), np.zeros(2)
+    for function, expected in ((double, [4.0, 12.0]), (increase, [3.0, 5.0])):
+        apply(c_function(template, EACH, step=function).address, values, out)
+        assert out.tolist() == expected
+    assert len(apply.signatures) == 1
     assert template.__globals__["step"] is None
 
 
-def test_the_same_functions_give_the_same_kernel_and_others_another():
-    assert specialise(template, step=double) is specialise(template, step=double)
-    assert specialise(template, step=double) is not specialise(template, step=increase)
+def test_the_same_functions_give_the_same_c_function_and_others_another():
+    assert c_function(template, EACH, step=double) is c_function(template, EACH, step=double)
+    assert c_function(template, EACH, step=double).address != c_function(template, EACH, step=increase).address
 
 
-def test_a_template_becomes_part_of_other_kernels():
-    quadruple = specialise_inline(template, step=double)
-    assert specialise(template, step=quadruple)(1.0) == 16.0
-    assert specialise_inline(template, step=double) is quadruple
+def test_what_has_an_address_can_be_called_by_anybody():
+    made = c_function(template, EACH, step=increase)
+    numbers = ctypes.POINTER(ctypes.c_double)
+    call = ctypes.CFUNCTYPE(None, numbers, ctypes.c_int64, numbers)(made.address)
+    values, out = np.array([1.0, 2.5]), np.zeros(2)
+    call(values.ctypes.data_as(numbers), 2, out.ctypes.data_as(numbers))
+    assert out.tolist() == [3.0, 4.5]
 
 
-def test_a_users_function_is_never_cached_on_disk():
-    foreign = specialise(template, step=double)
-    foreign(1.0)
-    assert foreign.stats.cache_path is None
-    assert not foreign.stats.cache_hits
+def test_a_function_made_of_others_is_named_by_them():
+    def twice(function):
+        @inline_with(function)
+        def both(x):
+            return function(function(x))
 
+        return both
 
-def test_a_part_lies_on_disk_under_a_name_of_its_own_if_it_is_the_packages():
-    names = set()
-    for make in (inline, reduction, called):
-        part = make(largest.py_func)
-        part.compile((float64[::1], int64))
-        assert part.stats.cache_path
-        assert _jit._source_digest("palmette.numeric") in part._cache._impl.filename_base
-        names.add(part._cache._impl.filename_base)
-    assert len(names) == 3
-    assert largest.py_func.__qualname__ == "largest"
-    double.compile((float64,))
-    assert double.stats.cache_path is None
-
-
-def test_what_kernels_call_is_the_same_function_inlined_or_not():
-    twice, out_of_line = (make(template, step=double) for make in (specialise_inline, specialise_called))
-    assert twice.targetoptions["forceinline"]
-    assert not out_of_line.targetoptions["forceinline"]
-    assert specialise(template, step=twice)(1.0) == specialise(template, step=out_of_line)(1.0) == 16.0
-
-
-def test_a_part_that_is_called_from_python_gives_what_it_gives_in_a_kernel():
-    assert double.targetoptions["no_cpython_wrapper"]
-    assert double(3.0) == 6.0
-    assert largest(np.array([1.0, 4.0, 2.0, 9.0]), 3) == 4.0
-
-
-def test_a_kernel_that_another_one_calls_is_a_part_there():
-    @kernel
-    def more(x):
-        return x + 1.0
+    four, two = twice(double), twice(increase)
+    assert four.py_func.__qualname__ != two.py_func.__qualname__
+    assert four.py_func.modules == (__name__,)
 
     @kernel
-    def twice(x):
-        return more(more(x))
+    def run(x):
+        return four(x) + two(x)
 
-    assert twice(1.0) == 3.0
-    assert twice.signatures
-    assert not more.signatures  # no machine code of its own
-    assert more(1.0) == 2.0
+    assert run(3.0) == 12.0 + 5.0
+
+
+def test_parts_make_no_arrays_unless_they_say_so():
+    @inline
+    def forgotten(n):
+        return np.zeros(n)
+
+    @maker
+    def said(n):
+        return np.zeros(n)
+
+    @kernel
+    def wrong(n):
+        return forgotten(n).sum()
+
+    @kernel
+    def right(n):
+        return said(n).sum()
+
+    assert right(3) == 0.0
+    with pytest.raises(Exception, match=r"NRT|returning of array"):
+        wrong(3)
 
 
 SENT = """
@@ -150,24 +151,18 @@ def test_a_model_and_a_kernel_of_a_script_can_be_sent_to_another_process():
     assert four(2.0) == -4.0
 
 
-def kernels_of_the_package():
-    for model in (Uniform(3), Dasgupta(np.ones((3, 3)))):
-        yield subset_features(model)
-        yield solve_all(FullHierarchyPasses(model).tables.log_psi)
-    yield sum_level()
-    yield max_level()
-
-
-def test_the_name_of_a_kernel_carries_the_digest_of_its_sources_and_of_its_functions():
-    names = {}
-    for compiled in kernels_of_the_package():
+def test_the_name_of_a_kernel_carries_the_digest_of_its_sources_and_it_lies_on_disk():
+    for compiled in (solve_all, sum_level, max_level):
         name = compiled.py_func.__qualname__
-        assert name.endswith(f"_{_jit._source_digest(*compiled.py_func.modules)}")
-        assert re.fullmatch(r"\w+_[0-9a-f]{16}_[0-9a-f]{16}", name)
+        assert name.endswith(f"_{_jit._source_digest(compiled.py_func.__module__)}")
         assert compiled.stats.cache_path
-        names.setdefault(name, set()).add(id(compiled))
-    assert all(len(kernels) == 1 for kernels in names.values())
-    assert len(names) == 5  # separable models share their sums; their features differ
+
+
+def test_c_functions_of_built_in_models_lie_on_disk_and_a_users_is_compiled_anew():
+    features_of(Contrasts([[0.0], [1.0]]))
+    assert features_of(Uniform(2)) != features_of(Contrasts([[0.0], [1.0]]))
+    assert _jit.all_ours(Contrasts.features.py_func)
+    assert not _jit.all_ours(double.py_func)
 
 
 def test_a_plain_kernel_carries_the_digest_too_and_releases_the_gil():
@@ -175,7 +170,10 @@ def test_a_plain_kernel_carries_the_digest_too_and_releases_the_gil():
     def triple(x):
         return 3.0 * x
 
-    assert triple.py_func.__qualname__ == f"triple_{_jit._source_digest(__name__)}"
+    assert (
+        triple.py_func.__qualname__
+        == f"{triple.py_func.__qualname__.rpartition('_')[0]}_{_jit._source_digest(__name__)}"
+    )
     assert triple.targetoptions["nogil"] is True
     assert triple(2.0) == 6.0
 
@@ -214,16 +212,13 @@ def test_an_edit_of_what_a_kernel_is_made_of_changes_its_digest(package, edited,
     assert (_jit._source_digest("palmette.top") != before) is changes
 
 
-def test_what_was_put_into_a_template_counts_for_the_digest():
-    inner = specialise_inline(template, step=feature_loader(1))
-    outer = _jit._fill(template, {"step": inner})
-    assert set(outer.modules) == {__name__, "palmette.models.features"}
-    assert not _jit.is_ours(inline(outer))
+def test_what_a_function_is_made_of_counts_for_its_digest():
+    @inline_with(Contrasts.features)
+    def made(x):
+        return x
 
-
-def test_loaders_of_features_have_different_names():
-    names = {feature_loader(k).py_func.__qualname__ for k in range(1, 9)}
-    assert len(names) == 8
+    assert set(made.py_func.modules) == {__name__, "palmette.models.contrasts"}
+    assert not _jit.is_ours(made)
 
 
 def test_what_is_compiled_already_is_taken_as_it_is_and_plain_functions_are_compiled_once():

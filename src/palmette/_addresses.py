@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from palmette._jit import OPTIONS, all_ours, inline, stored, with_functions
+from palmette._jit import OPTIONS, all_ours, inline, maker, stored, with_functions
 from palmette._plain import IS_PLAIN, Plain
 
 __all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "offset", "pointer", "room", "vector"]
@@ -107,7 +107,7 @@ def offset(where, first):
     return _offset(where, first)
 
 
-@inline
+@maker
 def vector(where, first, length):
     """So many numbers as an array, the first of them `first` numbers after the one at `where`."""
     return numba.carray(_offset(where, first), (length,))

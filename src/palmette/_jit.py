@@ -31,6 +31,7 @@ __all__ = [
     "inline_with",
     "is_ours",
     "kernel",
+    "maker",
     "reduction",
     "stored",
     "with_functions",
@@ -39,6 +40,9 @@ __all__ = [
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+# Parts of kernels are not called from Python. They count no references to arrays that they are given, take out of a tuple
+# or look at a part of, which stay alive without; so they can make none.
+_OF_PARTS: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -116,11 +120,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def _part(function: Callable[..., Any], **options: Any) -> Any:
-    return Plain(function) if IS_PLAIN else numba.njit(**{**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options})(function)
+    return Plain(function) if IS_PLAIN else numba.njit(**{**_OF_PARTS, **options})(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """A compiled function that only kernels call, and that is always made part of them."""
+    """A compiled function that only kernels call, and that is always made part of them. It makes no arrays."""
     return _part(function, forceinline=True)
 
 
@@ -128,7 +132,7 @@ def inline_with(*parts: Any) -> Callable[[Callable[..., Any]], Any]:
     """`inline` for a function that is made in another one and calls these: it is named by them, for the disk."""
 
     def make(function: Callable[..., Any]) -> Any:
-        return inline(_named_by(function, parts))
+        return maker(_named_by(function, parts))  # it may be a person's function that it calls
 
     return make
 
@@ -139,8 +143,13 @@ def reduction(function: Callable[..., Any]) -> Any:
 
 
 def called(function: Callable[..., Any]) -> Any:
-    """A compiled function that only kernels call, too large to be made part of each."""
+    """A compiled function that only kernels call, too large to be made part of each. It makes no arrays."""
     return _part(function)
+
+
+def maker(function: Callable[..., Any]) -> Any:
+    """Like `inline`, for a function that makes arrays."""
+    return _part(function, forceinline=True, _nrt=True)
 
 
 @functools.cache
@@ -152,7 +161,7 @@ def as_compiled(function: Callable[..., Any]) -> Any:
     if IS_PLAIN:
         return function if isinstance(function, Plain) else Plain(function)
     if not isinstance(function, Dispatcher):
-        return inline(function)
+        return numba.njit(**OPTIONS, forceinline=True)(function)
     if function.targetoptions.get("forceinline"):
         return function
     return numba.jit(**{**function.targetoptions, "forceinline": True})(function.py_func)
@@ -186,27 +195,3 @@ def _named_by(function: Any, parts: Iterable[Any]) -> Any:
     function.__qualname__ += f"_{_digest(names.encode())}"
     function.__name__ = function.__qualname__.rpartition(".")[2]
     return function
-
-
-# TO GO once nobody specialises
-@functools.cache
-def specialise(template: Callable[..., Any], **functions: Any) -> Any:
-    filled = with_functions(template, functions)
-    if IS_PLAIN:
-        return Plain(filled)
-    return kernel(filled) if all_ours(filled) else numba.njit(**OPTIONS)(filled)
-
-
-@functools.cache
-def specialise_inline(template: Callable[..., Any], **functions: Any) -> Any:
-    return inline(with_functions(template, functions))
-
-
-@functools.cache
-def specialise_reduction(template: Callable[..., Any], **functions: Any) -> Any:
-    return reduction(with_functions(template, functions))
-
-
-@functools.cache
-def specialise_called(template: Callable[..., Any], **functions: Any) -> Any:
-    return called(with_functions(template, functions))

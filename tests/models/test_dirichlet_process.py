@@ -14,7 +14,10 @@ from scipy.special import gammaln
 from palmette import Partition
 from palmette.likelihoods import BetaBernoulli, DirichletCategorical, Likelihood, NormalGamma, NormalInverseWishart
 from palmette.models import DirichletProcess
-from palmette.models.features import subset_features, subset_scores
+from palmette.models.c_functions import features_of
+from palmette.models.features import tabulate_features, tabulate_scores
+from palmette.progress import Progress
+from palmette.threads import Workers
 
 RNG = np.random.default_rng(5)
 REAL = RNG.normal(size=(6, 3)) * [1.0, 2.0, 0.5] + [0.0, 100.0, -3.0]
@@ -95,11 +98,10 @@ def test_the_log_potential_of_a_partition_is_the_sum_of_the_formulas(likelihood:
 @every_case
 def test_all_clusters_are_tabulated_as_they_are_scored_one_by_one(likelihood: Likelihood, x: np.ndarray) -> None:
     model = DirichletProcess(x, 2.5, likelihood)
-    out = np.zeros((1, 64))
-    arrays = (model.theta, model.additive, model.pairwise, 1)
-    subset_features(model)(*arrays, 3, 0, 8, out)
-    scores = np.zeros(64)
-    subset_scores(model)(*arrays, 6, 0, 1, scores)
+    out, scores = np.zeros((1, 64)), np.zeros(64)
+    with Workers(1, Progress("", None, False)) as workers:
+        tabulate_features(model, workers, out)
+        tabulate_scores(model, workers, scores)
     np.testing.assert_allclose(scores, out[0], atol=1e-12)
     expected = [log_psi(likelihood, x, 2.5, [i for i in range(6) if s >> i & 1]) for s in range(1, 64)]
     np.testing.assert_allclose(out[0, 1:], expected, atol=1e-9)
@@ -148,19 +150,13 @@ def test_a_users_likelihood_may_forbid_clusters() -> None:
 # Kernels.
 
 
-def test_kernels_of_different_likelihoods_have_different_names_on_disk() -> None:
-    kernels = {}
-    for likelihood, x in CASES.values():
-        kernels[type(likelihood)] = subset_features(DirichletProcess(x, 1.0, likelihood))
-    assert len({kernel.py_func.__qualname__ for kernel in kernels.values()}) == 4
-    assert all(kernel.stats.cache_path for kernel in kernels.values())
-
-
-def test_models_of_one_likelihood_share_their_kernels_and_a_users_is_not_stored() -> None:
+def test_models_of_one_likelihood_share_their_functions_and_others_have_their_own() -> None:
     one, two = (DirichletProcess(REAL, 1.0, NormalGamma(rate=rate)) for rate in (1.0, 2.0))
     assert one.features is two.features
-    kernel = subset_features(DirichletProcess(REAL, 1.0, Constant()))
-    assert kernel.stats.cache_path is None
+    assert features_of(one) == features_of(two)
+    models = [DirichletProcess(x, 1.0, likelihood) for likelihood, x in CASES.values()]
+    kinds = {type(model.likelihood) for model in models}
+    assert len({features_of(model) for model in models}) == len(kinds) == 4
 
 
 @every_case

@@ -191,7 +191,7 @@ def test_a_pickle_is_as_small_as_the_model(conditioned):
 def test_clear_frees_the_tables_and_they_come_back_the_same():
     post = HierarchyPosterior(Dasgupta(weights(10), 0.3))
     before = {name: np.copy(answer) for name, answer in answers(post).items()}
-    kept = [weakref.ref(array) for array in (post._inside, post._maximum, post._outside, post.passes.tables.data[0])]
+    kept = [weakref.ref(array) for array in (post._inside, post._maximum, post._outside, post.passes.tables.data.table)]
     assert all(reference() is not None for reference in kept)
     post.clear()
     gc.collect()
@@ -204,7 +204,7 @@ def test_clear_frees_the_tables_at_once():
     """Without waiting for the garbage collector, which may not come for a long time."""
     post = HierarchyPosterior(Dasgupta(weights(13), 0.3))
     _ = post.entropy
-    table = weakref.ref(post.passes.tables.data[0])
+    table = weakref.ref(post.passes.tables.data.table)
     gc.disable()
     try:
         post.clear()
@@ -280,13 +280,13 @@ CACHED = """
     import numpy as np
     from palmette import HierarchyPosterior
     from palmette.models import Dasgupta
-    from palmette.models.features import subset_features
+    from palmette.models import features
     from palmette.recursions.hierarchies import inside
 
     post = HierarchyPosterior(Dasgupta(np.ones((10, 10))))
     post.log_partition
     seconds = time.perf_counter() - begin
-    for kernel in (inside.solve_all(post.passes.tables.log_psi), subset_features(post.model)):
+    for kernel in (inside.solve_all, features._fill_features):
         print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()), seconds)
 """
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from palmette._jit import called, inline, reduction
+from palmette._jit import inline, maker, reduction
 from palmette.array_types import Floats
 from palmette.coalescent.process import Prepared, Process
 from palmette.numeric import LOG_2_PI
@@ -222,7 +222,7 @@ def _add_known(message, n, where, count):
 # most of NumPy's functions take longer than all that is written here.
 
 
-@called
+@maker
 def _meet_coupled(theta, left, right, out):
     n = np.int64(theta[0])
     shared = np.empty(n, np.int64)
@@ -259,7 +259,7 @@ def _meet_coupled(theta, left, right, out):
     return np.float64(count)
 
 
-@called
+@maker
 def _join_coupled(theta, left, l_left, right, l_right, out):
     n = np.int64(theta[0])
     where = np.empty(2 * n, np.int64)
@@ -285,7 +285,7 @@ def _join_coupled(theta, left, l_left, right, l_right, out):
             out[2 * n + where[i] * n + where[j]] = covariance[i, j]
 
 
-@inline
+@maker
 def _condition(where, first, mean, covariance):
     # Of two independent Gaussians, entries 0 … first − 1 and the rest, on their copies of the same dimension agreeing.
     size = mean.size
@@ -317,7 +317,7 @@ def _condition(where, first, mean, covariance):
                 covariance[i, j] -= spread[a, i] * spread[a, j]
 
 
-@called
+@maker
 def _log_root_coupled(theta, message):
     n = np.int64(theta[0])
     known = np.empty(n, np.int64)

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from palmette._addresses import offset, room
-from palmette._jit import called, inline
+from palmette._jit import called, inline, maker
 from palmette.coalescent.c_functions import call_log_z, call_longest, call_slopes
 from palmette.numeric import unit_draw
 
@@ -144,7 +144,7 @@ def _fall_through(slopes, theta, m, meeting, n, s0, half, a, b):
     return min(max(x, a), b)
 
 
-@called
+@maker
 def _find_window(pair):
     # (mode, log density there, left, right) in x = log δ; less than e^−40 of the density at the mode is outside.
     # The log density is inf if the integral diverges at δ = 0, and −inf if Z is 0 everywhere.
@@ -226,7 +226,7 @@ def propose_length(log_z, theta, m, meeting, n, s0, rate, seed, item, step, log_
     return s0 + 2.0 * math.exp(x)
 
 
-@inline
+@maker
 def _line_through(pair, top, left, h):
     # The log density in x relative to its mode, at the ends of the cells.
     values = np.empty(_N_CELLS + 1)
@@ -267,7 +267,7 @@ def _mean_rise(gain):
     return math.expm1(gain) / gain if abs(gain) > 1e-9 else 1.0 + 0.5 * gain
 
 
-@inline
+@maker
 def _log_above(values, left, h, x):
     # log of the share of the density's mass above x.
     n = values.size - 1
@@ -288,7 +288,7 @@ def _log_above(values, left, h, x):
     return math.log(above / total)
 
 
-@inline
+@maker
 def _draw_broken_line(values, left, h, u, w):
     # (x, log density) from the density whose logarithm is a broken line through `values`, up to a constant.
     n = values.size - 1

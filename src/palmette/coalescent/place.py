@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import called, inline, kernel
+from palmette._jit import called, inline, kernel, maker
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.c_functions import agree, join, log_root
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
@@ -227,7 +227,7 @@ def _integrate(world, branch, start, end, top):
     return total, moment
 
 
-@called
+@maker
 def _measure(world, branch, start, stop):
     # log ∫ over the branch, and the mean age: the mode from a coarse grid, then panels around it.
     values = np.empty(max(math.ceil((stop - start) / _STEP), 4) + 1)

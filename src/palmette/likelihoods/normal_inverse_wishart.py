@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from palmette._jit import inline
+from palmette._jit import inline, maker
 from palmette.array_types import Floats
 from palmette.checks import check_points
 from palmette.likelihoods.base import Likelihood, Parameter, check_parameter, check_single, per_column
@@ -44,7 +44,7 @@ def _log_determinant(sums, size, factor, gap):
     return total
 
 
-@inline
+@maker
 def _log_marginal(theta, size, sums):
     # theta: the number of coordinates, pseudo-count, degrees of freedom, squared distance of the prior mean from the
     # span of the data, its coordinates; then a table by size. det(B + w g gᵀ) = det(B) (1 + w gᵀ B⁻¹ g).

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from palmette._jit import inline
+from palmette._jit import inline, maker
 
 __all__ = [
     "correlation_bound",
@@ -110,7 +110,7 @@ def turn_into_shares(pairs, own):
             pairs[i, s] = total
 
 
-@inline
+@maker
 def least_sums(shares, row):
     """least[s] ≤ Q(S) for every S of s leaves: the sum of the s smallest shares. least[k] is Q(C) itself."""
     k = shares.shape[0]
@@ -122,7 +122,7 @@ def least_sums(shares, row):
     return least
 
 
-@inline
+@maker
 def _cheapest_sizes(shares, is_mean, floor):
     """A lower bound of Σ κ(S) over the clusters S ≠ C of a hierarchy over C; κ(S) = Q(S), or Q(S) / |S| if `is_mean`.
 
@@ -154,7 +154,7 @@ def _cheapest_sizes(shares, is_mean, floor):
     return best
 
 
-@inline
+@maker
 def sum_of_squares_bound(theta, n, members, additive, pairwise):
     """U(C) = −β · V, V ≤ Σ SSE(S) over the clusters S ≠ C of any hierarchy over C.
 
@@ -173,7 +173,7 @@ def sum_of_squares_bound(theta, n, members, additive, pairwise):
     return theta[0] * (_SLACK * (cost + total) - cost)
 
 
-@inline
+@maker
 def _least_uncut(repulsion):
     """Σ over triples of min over their pairs of |w⁻| / (number of triples with that pair): what any split leaves uncut.
 
@@ -199,7 +199,7 @@ def _least_uncut(repulsion):
     return total
 
 
-@inline
+@maker
 def correlation_bound(theta, n, members, additive, pairwise):
     """U(C) = −β · [w⁺(C) + V], V ≤ Σ |w⁻|(S) over the clusters S ≠ C of any hierarchy over C.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import inline
+from palmette._jit import inline, maker
 from palmette.array_types import Floats
 from palmette.clusters import add_members, size_of
 
@@ -57,7 +57,7 @@ def mask_of_two(digits):
     return _word(digits[0]) | _word(digits[1]) << _SHIFT
 
 
-@inline
+@maker
 def members_of_mask(mask):
     """The leaves of a cluster, increasing."""
     out = np.empty(size_of(mask), np.int64)
@@ -65,7 +65,7 @@ def members_of_mask(mask):
     return out
 
 
-@inline
+@maker
 def members_of_digits(digits):
     """The leaves of a cluster, increasing."""
     size = 0

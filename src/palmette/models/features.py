@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from palmette._jit import called, inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.array_types import Floats
 from palmette.clusters import size_of
 from palmette.models.base import FeatureModel
@@ -73,7 +73,7 @@ def blocks_of(n):
     return 1 << max(0, n - _BLOCK)
 
 
-@inline
+@maker
 def _rooms(low, d, p, k):
     # For one block: sizes, sums, pair sums, one number for each cluster, and features.
     m = 1 << low
@@ -94,7 +94,7 @@ def _describe_block(features, theta, additive, pairwise, low, block, rooms):
     return first
 
 
-@called
+@maker
 def fill_subset_features(features, theta, additive, pairwise, k, first, last, out):
     """The features of the clusters of the blocks `first` to `last`, by the address of the C function of a model.
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from palmette._jit import inline
+from palmette._jit import inline, maker
 from palmette.models.bounds import least_sums, turn_into_shares
 from palmette.models.shower_laws import ROOT
 
@@ -102,7 +102,7 @@ def _limit(density, theta, root, a, b, least, most, low, high):
     return _literal_limit(theta, root, a, b, least, most, low, high)
 
 
-@inline
+@maker
 def _mass_bound(density, theta, n, members, additive):
     """U(C) = max over a + b = |C| of limit(C; a, b) + V(a) + V(b), V(m) the same for any m of the leaves, V(1) = 0.
 
@@ -140,19 +140,19 @@ def _mass_bound(density, theta, n, members, additive):
     return value[k] + _MARGIN * (k + abs(value[k])) if abs(value[k]) < _INF else value[k]
 
 
-@inline
+@maker
 def ordered_bound(theta, n, members, additive, pairwise):
     """`_mass_bound` for the density of Ginkgo's own order."""
     return _mass_bound(_ORDERED, theta, n, members, additive)
 
 
-@inline
+@maker
 def symmetric_bound(theta, n, members, additive, pairwise):
     """`_mass_bound` for the mean over both orders."""
     return _mass_bound(_SYMMETRIC, theta, n, members, additive)
 
 
-@inline
+@maker
 def literal_bound(theta, n, members, additive, pairwise):
     """`_mass_bound` for the density as it is printed."""
     return _mass_bound(_LITERAL, theta, n, members, additive)

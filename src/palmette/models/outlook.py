@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import inline, reduction
+from palmette._jit import inline, maker, reduction
 
 __all__ = ["by_gain", "minus_cluster_cost", "neighbour_outlook", "triple_outlook"]
 
@@ -40,7 +40,7 @@ def _regret(w, size_x, size_y, sizes, w_x, w_y):
     return total
 
 
-@inline
+@maker
 def triple_outlook(theta, m, sizes, cross, gain, out):
     """−β (what remains at least + what is lost by joining x and y first), Dasgupta's cost being bounded by triples."""
     s, w = np.empty(m), np.empty((m, m))
@@ -77,7 +77,7 @@ def _find_worst(values, m, worst):
             return
 
 
-@inline
+@maker
 def neighbour_outlook(theta, m, sizes, cross, gain, out):
     """The gain −β κ(x ∪ y), and half the best gain of every cluster that is then left, but for the two worst."""
     best, worst = np.full(m, -np.inf), np.empty(4, np.int64)

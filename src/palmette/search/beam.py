@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.array_types import Indices
 from palmette.checks import is_whole
 from palmette.hierarchy import Hierarchy
@@ -115,7 +115,7 @@ def _add_up(place, m, additive, pairwise, sums, cross):
                 cross[c, min(x, y), max(x, y)] += pairwise[c, i, j]
 
 
-@inline
+@maker
 def _pairs_of(m):
     lefts, rights = np.empty(m * (m - 1) // 2, np.int64), np.empty(m * (m - 1) // 2, np.int64)
     j = 0

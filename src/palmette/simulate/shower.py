@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.models.shower_laws import TOP
 from palmette.numeric import unit_draw
 
@@ -108,7 +108,7 @@ def _write(leaves, p, number, children, momenta, merges):
             merges[leaves - 2 - k, side] = value if value >= 0 else 2 * leaves - 1 + value
 
 
-@inline
+@maker
 def _grown(array, rows):
     if rows <= array.shape[0]:
         return array

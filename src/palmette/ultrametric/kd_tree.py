@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.array_types import Floats, Indices
 from palmette.checks import check_points
 
@@ -173,7 +173,7 @@ def _build(points, order):
     return ranges[:b], low[:b], high[:b]
 
 
-@inline
+@maker
 def _lowest_vertices(order, ranges):
     lowest = np.full(len(ranges), order.size, np.int32)
     for b in range(len(ranges) - 1, -1, -1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.array_types import Floats, Indices
 from palmette.ultrametric.kd_tree import DEPTH, Boxes, push_halves, squared_distance
 from palmette.ultrametric.single_linkage import find_root
@@ -112,7 +112,7 @@ def _recall(component, neighbours, squares, used, partner, reach, q):
         partner[q], reach[q] = -1, max(reach[q], squares[q, k - 1])
 
 
-@inline
+@maker
 def _find_best(boxes, neighbours, squares, component, summary, used, partner, reach, best, pairs):
     # The first pair out of each component.
     order = boxes[0]

@@ -10,7 +10,7 @@ import numpy as np
 from palmette.array_types import Floats, Ints, Masks
 from palmette.passes.hierarchies.blocks import SplitBlocks
 from palmette.passes.hierarchies.tables import SplitTables
-from palmette.recursions.hierarchies.draws import draw_splits
+from palmette.recursions.hierarchies.draws import choose_numbers, draw_splits
 
 __all__ = ["draw_masks"]
 
@@ -29,8 +29,10 @@ def draw_masks(tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: in
                 continue
             cluster = np.concatenate([part[0] for part in pending[k]])
             draw = np.concatenate([part[1] for part in pending[k]])
-            order = np.lexsort((draw, cluster))
-            cluster, draw = cluster[order], draw[order]
+            numbers = np.empty(len(draw))
+            choose_numbers(np.uint64(seed), cluster, draw, numbers)
+            order = np.lexsort((numbers, cluster))
+            cluster, draw, numbers = cluster[order], draw[order], numbers[order]
             visited.append((cluster, draw))
             clusters, starts = np.unique(cluster, return_index=True)
             starts = np.append(starts, len(cluster))
@@ -38,7 +40,7 @@ def draw_masks(tables: SplitTables | SplitBlocks, Z: Floats, size: int, seed: in
             work = 4.0 * 2.0 ** (k - 1) + 50.0 * np.diff(starts)
             first = 0
             for count, data in tables.pieces(clusters):
-                call = _from(first, partial(draw_splits, data, Z, np.uint64(seed), clusters, starts, draw, left, gain))
+                call = _from(first, partial(draw_splits, data, Z, clusters, starts, numbers, left, gain))
                 workers.run(call, work[first : first + count])
                 first += count
             log_potential += np.bincount(draw, gain, minlength=size)

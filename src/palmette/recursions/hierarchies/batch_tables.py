@@ -5,7 +5,7 @@ Problem i has the leaves offsets[i] … offsets[i + 1] − 1. Its tables lie in 
 
 from __future__ import annotations
 
-from palmette._jit import called, inline
+from palmette._jit import inline, maker
 from palmette.models.c_functions import SplitTable, feature_loader, features_of, scores_of, subset_scores_of
 from palmette.models.features import blocks_of, fill_subset_features
 from palmette.models.split_model import SplitModel
@@ -29,19 +29,19 @@ def largest_of(offsets, most, first, last):
     return largest
 
 
-@inline
+@maker
 def theta_of(theta, i):
     """The parameters of problem i: those of all, if there is one row."""
     return theta[i if theta.shape[0] > 1 else 0]
 
 
-@inline
+@maker
 def matrices_of(pair_offsets, pairwise, p, n, i):
     """The p matrices of problem i, which has n leaves."""
     return pairwise[pair_offsets[i] : pair_offsets[i + 1]].reshape(p, n, n)
 
 
-@called
+@maker
 def problem_table(addresses, theta, offsets, additive, pair_offsets, pairwise, p, k, i, work):
     """log ψ of all splits of problem i; `work` has room for k·2^n numbers."""
     n = offsets[i + 1] - offsets[i]

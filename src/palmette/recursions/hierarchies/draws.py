@@ -15,29 +15,27 @@ from palmette.numeric import exponential, unit_draw
 from palmette.recursions.hierarchies.tiles import score_tile
 from palmette.recursions.subsets import ZERO, next_subset, tabulate_subsets
 
-__all__ = ["draw_splits"]
+__all__ = ["choose_numbers", "draw_splits"]
 
 
 @kernel
-def draw_splits(data, Z, seed, clusters, starts, draws, left, log_potential, first, last):
-    """For groups first ≤ g < last: draws[starts[g]:starts[g+1]] stand at clusters[g]; give each its left part.
+def draw_splits(data, Z, clusters, starts, numbers, left, log_potential, first, last):
+    """For groups first ≤ g < last: draws starts[g] … starts[g+1] − 1 stand at clusters[g]; give each its left part.
+
+    `numbers` are what they chose uniformly, increasing in each group.
 
     left[i] is drawn with probability ψ(L, R) Z(L) Z(R) / Z(P); log_potential[i] = log ψ of that split.
     """
     others, tile = np.empty(TILE, np.uint64), np.empty(TILE)
     for g in range(first, last):
         P = np.uint64(clusters[g])
-        begin, end = starts[g], starts[g + 1]
-        numbers = np.empty(end - begin)
-        for i in range(begin, end):
-            numbers[i - begin] = unit_draw(seed, draws[i], P)
-        order = np.argsort(numbers)
+        served, end = starts[g], starts[g + 1]
         lowest = lowest_leaf(P)
-        served, cumulative = 0, 0.0
+        cumulative = 0.0
         last_possible, its_potential = lowest, -np.inf
         count, rest = tabulate_subsets(P ^ lowest, others)
         high = ZERO
-        while served < order.size:
+        while served < end:
             base = lowest | high
             m = count - 1 if high == rest else count
             score_tile(data, P, base, others, m, tile)
@@ -47,14 +45,21 @@ def draw_splits(data, Z, seed, clusters, starts, draws, left, log_potential, fir
                 if p > 0.0:
                     cumulative += p
                     last_possible, its_potential = L, tile[j]
-                    while served < order.size and numbers[order[served]] < cumulative:
-                        left[begin + order[served]] = L
-                        log_potential[begin + order[served]] = tile[j]
+                    while served < end and numbers[served] < cumulative:
+                        left[served] = L
+                        log_potential[served] = tile[j]
                         served += 1
             if high == rest:
                 break
             high = next_subset(high, rest)
         # Rounding may leave the sum a little below 1, and the largest numbers unserved.
-        for i in range(served, order.size):
-            left[begin + order[i]] = last_possible
-            log_potential[begin + order[i]] = its_potential
+        for i in range(served, end):
+            left[i] = last_possible
+            log_potential[i] = its_potential
+
+
+@kernel
+def choose_numbers(seed, clusters, draws, out):
+    """out[i]: a number uniform in [0, 1) that depends on the seed, the cluster and the draw only."""
+    for i in range(out.size):
+        out[i] = unit_draw(seed, draws[i], clusters[i])

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from palmette._jit import called, inline, kernel
+from palmette._jit import called, inline, kernel, maker
 from palmette.clusters import lowest_leaf
 from palmette.models.c_functions import BLOCK, PARENT, TILE, score_block, score_subsets
 from palmette.numeric import accumulate, exponential, largest
@@ -99,7 +99,7 @@ def _best_parts(V, P, first, others, count, tile, best):
     best[0], best[1], best[2], best[3] = s0, s1, s2, s3
 
 
-@inline
+@maker
 def _lows():
     lows = np.empty(3, np.uint64)
     lows[0], lows[1], lows[2] = _ONE, _TWO, _THREE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import called, inline, kernel, reduction
+from palmette._jit import inline, kernel, maker, reduction
 from palmette.clusters import lowest_leaf
 from palmette.models.c_functions import PART, TILE, score_subsets
 from palmette.numeric import add_shares, exponential
@@ -163,7 +163,7 @@ def value_clusters(data, Z, values, masks, out):
         out[i] = total
 
 
-@called
+@maker
 def mean_of(data, values, n, Z, mu):
     """E[Σ v(L, R)] over the splits of hierarchies of n leaves, if there is one; fills μ on the way."""
     # From the root down: the parents of a cluster have larger masks.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline
+from palmette._jit import inline, maker
 from palmette.array_types import Floats, Ints
 from palmette.clusters import left_parts
 from palmette.models.c_functions import PARENT, score_columns, score_subsets
@@ -55,7 +55,7 @@ def listed_splits() -> ListedSplits:
     return ListedSplits(np.append(0, np.cumsum(lengths)), parents, left, parents ^ left)
 
 
-@inline
+@maker
 def score_together(splits, data, listed, n, log_psi):
     """log ψ of all splits of n leaves, by the address of `splits`, into `log_psi`."""
     count = listed.starts[1 << n] if n <= LISTED_LEAVES else 0

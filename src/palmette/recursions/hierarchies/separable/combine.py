@@ -14,7 +14,7 @@ from palmette.recursions.hierarchies.separable.segments import (
     SEGMENT,
     good_split,
     masks_of,
-    middles_of,
+    middle_range,
 )
 from palmette.recursions.semirings import MAXIMUM, SUM, nothing, plus, times
 from palmette.recursions.subsets import ZERO, next_subset
@@ -32,9 +32,10 @@ def _join(sums, x, y, z):
 
 
 @inline
-def _combine0(sums, A, B, F, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _combine0(sums, A, B, F, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         f = nothing(sums)
         s = ZERO
         while True:
@@ -46,9 +47,10 @@ def _combine0(sums, A, B, F, middles):
 
 
 @inline
-def _combine1(sums, A, B, F, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _combine1(sums, A, B, F, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         f = repeat(nothing(sums))
         s = ZERO
         while True:
@@ -64,9 +66,10 @@ def _combine1(sums, A, B, F, middles):
 
 
 @inline
-def _combine2(sums, A, B, F, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _combine2(sums, A, B, F, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         f = g = repeat(nothing(sums))
         s = ZERO
         while True:
@@ -89,9 +92,10 @@ def _combine2(sums, A, B, F, middles):
 
 
 @inline
-def _combine3(sums, A, B, F, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _combine3(sums, A, B, F, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         f = repeat(nothing(sums))
         s = ZERO
         while True:
@@ -115,10 +119,10 @@ def _combine(sums, table, T, rest, within, F):
         A = lowest | s
         B = T ^ A
         X, Y = table[A * _SEGMENT : (A + _ONE) * _SEGMENT], table[B * _SEGMENT : (B + _ONE) * _SEGMENT]
-        _combine0(sums, X, Y, F, middles_of(within, rest))
-        _combine1(sums, X, Y, F, middles_of(within, rest - 1))
-        _combine2(sums, X, Y, F, middles_of(within, rest - 2))
-        _combine3(sums, X, Y, F, middles_of(within, rest - 3))
+        _combine0(sums, X, Y, F, within, rest)
+        _combine1(sums, X, Y, F, within, rest - 1)
+        _combine2(sums, X, Y, F, within, rest - 2)
+        _combine3(sums, X, Y, F, within, rest - 3)
         if s == others:
             break
         s = next_subset(s, others)

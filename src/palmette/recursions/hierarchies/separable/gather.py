@@ -13,7 +13,7 @@ import numpy as np
 from palmette._jit import inline, kernel
 from palmette.clusters import size_of
 from palmette.octets import load, multiply_add, pick, repeat, store
-from palmette.recursions.hierarchies.separable.segments import SEGMENT, SEGMENT_LEAVES, masks_of, middles_of
+from palmette.recursions.hierarchies.separable.segments import SEGMENT, SEGMENT_LEAVES, masks_of, middle_range
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["OUTER_LIFT", "collect", "gather_level", "weigh"]
@@ -28,9 +28,10 @@ _P1, _P2, _P3, _P4, _P5, _P6, _P7 = (np.uint64(i) for i in range(1, 8))
 
 
 @inline
-def _gather0(W, G, S, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _gather0(W, G, S, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         w = W[h * _EIGHT]
         if w != 0.0:
             s = ZERO
@@ -42,9 +43,10 @@ def _gather0(W, G, S, middles):
 
 
 @inline
-def _gather1(W, G, S, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _gather1(W, G, S, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if W[o + _P1] != 0.0 or W[o + _P2] != 0.0 or W[o + _P4] != 0.0:
             w1, w2, w4 = repeat(W[o + _P1]), repeat(W[o + _P2]), repeat(W[o + _P4])
@@ -61,9 +63,10 @@ def _gather1(W, G, S, middles):
 
 
 @inline
-def _gather2(W, G, S, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _gather2(W, G, S, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if W[o + _P3] != 0.0 or W[o + _P5] != 0.0 or W[o + _P6] != 0.0:
             w3, w5, w6 = repeat(W[o + _P3]), repeat(W[o + _P5]), repeat(W[o + _P6])
@@ -80,9 +83,10 @@ def _gather2(W, G, S, middles):
 
 
 @inline
-def _gather3(W, G, S, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _gather3(W, G, S, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         if W[h * _EIGHT + _P7] != 0.0:
             w7 = repeat(W[h * _EIGHT + _P7])
             s = ZERO
@@ -113,10 +117,10 @@ def gather_level(outer, alive, table, k, tops, first, last, within, out):
             if alive[T]:
                 rest = k - size_of(T)
                 W, G = outer[T * _SEGMENT : (T + _ONE) * _SEGMENT], table[R * _SEGMENT : (R + _ONE) * _SEGMENT]
-                _gather0(W, G, S, middles_of(within, rest))
-                _gather1(W, G, S, middles_of(within, rest - 1))
-                _gather2(W, G, S, middles_of(within, rest - 2))
-                _gather3(W, G, S, middles_of(within, rest - 3))
+                _gather0(W, G, S, within, rest)
+                _gather1(W, G, S, within, rest - 1)
+                _gather2(W, G, S, within, rest - 2)
+                _gather3(W, G, S, within, rest - 3)
             if others == R:
                 break
             R = next_subset(R, others)

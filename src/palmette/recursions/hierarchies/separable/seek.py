@@ -20,7 +20,7 @@ from palmette.recursions.hierarchies.separable.segments import (
     SEGMENT,
     SEGMENT_LEAVES,
     masks_of,
-    middles_of,
+    middle_range,
 )
 from palmette.recursions.subsets import ZERO, next_subset
 
@@ -41,9 +41,10 @@ def _take(tile, begin, count, references, totals, P, cut):
 
 
 @inline
-def _seek0(A, B, references, totals, cut, bound, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek0(A, B, references, totals, cut, bound, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if bound > references[o] - cut:
             s = ZERO
@@ -61,9 +62,10 @@ def _seek0(A, B, references, totals, cut, bound, middles):
 
 
 @inline
-def _seek1(A, B, references, totals, cut, bound, middles, tile):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek1(A, B, references, totals, cut, bound, within, size, tile):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if bound > min(references[o + _P1], min(references[o + _P2], references[o + _P4])) - cut:
             least = subtract(pick(load(references, o), "11224411"), repeat(cut))
@@ -83,9 +85,10 @@ def _seek1(A, B, references, totals, cut, bound, middles, tile):
 
 
 @inline
-def _seek2(A, B, references, totals, cut, bound, middles, tile):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek2(A, B, references, totals, cut, bound, within, size, tile):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if bound > min(references[o + _P3], min(references[o + _P5], references[o + _P6])) - cut:
             least = subtract(pick(load(references, o), "33335555"), repeat(cut))
@@ -109,9 +112,10 @@ def _seek2(A, B, references, totals, cut, bound, middles, tile):
 
 
 @inline
-def _seek3(A, B, references, totals, cut, bound, middles, tile):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek3(A, B, references, totals, cut, bound, within, size, tile):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT + _P7
         if bound > references[o] - cut:
             least = repeat(references[o] - cut)
@@ -139,10 +143,10 @@ def _seek(logs, maxima, T, rest, within, references, totals, cut, tile):
         for j in range(max(0, rest - SEGMENT_LEAVES), min(rest, SEGMENT_LEAVES) + 1):
             bound = max(bound, maxima[A, j] + maxima[B, rest - j])
         X, Y = logs[A * _SEGMENT : (A + _ONE) * _SEGMENT], logs[B * _SEGMENT : (B + _ONE) * _SEGMENT]
-        _seek0(X, Y, references, totals, cut, bound, middles_of(within, rest))
-        _seek1(X, Y, references, totals, cut, bound, middles_of(within, rest - 1), tile)
-        _seek2(X, Y, references, totals, cut, bound, middles_of(within, rest - 2), tile)
-        _seek3(X, Y, references, totals, cut, bound, middles_of(within, rest - 3), tile)
+        _seek0(X, Y, references, totals, cut, bound, within, rest)
+        _seek1(X, Y, references, totals, cut, bound, within, rest - 1, tile)
+        _seek2(X, Y, references, totals, cut, bound, within, rest - 2, tile)
+        _seek3(X, Y, references, totals, cut, bound, within, rest - 3, tile)
         if s == others:
             break
         s = next_subset(s, others)

@@ -12,7 +12,7 @@ from palmette._jit import inline, kernel
 from palmette.clusters import size_of
 from palmette.numeric import exponential
 from palmette.octets import above, add, larger, load, pick, pick_logs, repeat, store
-from palmette.recursions.hierarchies.separable.segments import SEGMENT, middles_of
+from palmette.recursions.hierarchies.separable.segments import SEGMENT, middle_range
 from palmette.recursions.subsets import ZERO, next_subset
 
 __all__ = ["seek_parents"]
@@ -32,9 +32,10 @@ def _send(octet, S, c, tile):
 
 
 @inline
-def _seek0(W, G, own, S, least, middles):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek0(W, G, own, S, least, within, size):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         w = W[h * _EIGHT]
         if w > least:
             s = ZERO
@@ -48,9 +49,10 @@ def _seek0(W, G, own, S, least, middles):
 
 
 @inline
-def _seek1(W, G, own, S, least, middles, tile):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek1(W, G, own, S, least, within, size, tile):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if max(W[o + _P1], max(W[o + _P2], W[o + _P4])) > least:
             w1, w2, w4 = repeat(W[o + _P1]), repeat(W[o + _P2]), repeat(W[o + _P4])
@@ -71,9 +73,10 @@ def _seek1(W, G, own, S, least, middles, tile):
 
 
 @inline
-def _seek2(W, G, own, S, least, middles, tile):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek2(W, G, own, S, least, within, size, tile):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         o = h * _EIGHT
         if max(W[o + _P3], max(W[o + _P5], W[o + _P6])) > least:
             w3, w5, w6 = repeat(W[o + _P3]), repeat(W[o + _P5]), repeat(W[o + _P6])
@@ -94,9 +97,10 @@ def _seek2(W, G, own, S, least, middles, tile):
 
 
 @inline
-def _seek3(W, G, own, S, least, middles, tile):
-    for i in range(middles.size):
-        h = middles[i]
+def _seek3(W, G, own, S, least, within, size, tile):
+    first, last = middle_range(within, size)
+    for i in range(first, last):
+        h = within.middles[i]
         if W[h * _EIGHT + _P7] > least:
             w7 = repeat(W[h * _EIGHT + _P7])
             s = ZERO
@@ -131,10 +135,10 @@ def seek_parents(outer, alive, logs, tallest, k, tops, first, last, within, out)
             if alive[T] > least:
                 rest = k - size_of(T)
                 W, G = outer[T * _SEGMENT : (T + _ONE) * _SEGMENT], logs[R * _SEGMENT : (R + _ONE) * _SEGMENT]
-                _seek0(W, G, own, S, least, middles_of(within, rest))
-                _seek1(W, G, own, S, least, middles_of(within, rest - 1), tile)
-                _seek2(W, G, own, S, least, middles_of(within, rest - 2), tile)
-                _seek3(W, G, own, S, least, middles_of(within, rest - 3), tile)
+                _seek0(W, G, own, S, least, within, rest)
+                _seek1(W, G, own, S, least, within, rest - 1, tile)
+                _seek2(W, G, own, S, least, within, rest - 2, tile)
+                _seek3(W, G, own, S, least, within, rest - 3, tile)
             if others == R:
                 break
             R = next_subset(R, others)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.array_types import Ints, Words
 from palmette.clusters import cluster_sizes, lowest_leaf
 from palmette.numeric import exponential
@@ -22,7 +22,7 @@ __all__ = [
     "Within",
     "good_split",
     "masks_of",
-    "middles_of",
+    "middle_range",
     "segment_maxima",
     "tabulate_logs",
     "tabulate_powers",
@@ -53,16 +53,16 @@ def _by_size(n: int) -> tuple[Words, Ints]:
 WITHIN = Within(*_by_size(SEGMENT_LEAVES), *_by_size(MIDDLE), cluster_sizes(SEGMENT_LEAVES))
 
 
-@inline
+@maker
 def masks_of(within, size):
     """The masks within a segment of `size` leaves, a number from 0 to that of its leaves."""
     return within.masks[within.mask_begins[size + LOW] : within.mask_begins[size + LOW + 1]]
 
 
 @inline
-def middles_of(within, size):
-    """The sets of `size` middle leaves; none if there cannot be so many, by at most LOW."""
-    return within.middles[within.middle_begins[size + LOW] : within.middle_begins[size + LOW + 1]]
+def middle_range(within, size):
+    """Where in within.middles the sets of `size` leaves are; nowhere if there cannot be so many, by at most LOW."""
+    return within.middle_begins[size + LOW], within.middle_begins[size + LOW + 1]
 
 
 @inline
