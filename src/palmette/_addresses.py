@@ -16,8 +16,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
-from palmette._jit import OPTIONS, all_ours, inline, maker, stored, with_functions
+from palmette._jit import OPTIONS, all_ours, inline, stored, with_functions
 from palmette._plain import IS_PLAIN, Plain
 
 __all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "offset", "pointer", "room", "vector"]
@@ -51,7 +52,9 @@ def c_function(template: Callable[..., Any], signature: Any, **functions: Any) -
         _plain.append(Plain(function))
         return CFunction(len(_plain) - 1, function)
     compiled_by = functools.partial(numba.cfunc, signature, **_OPTIONS)
-    made = stored(function, compiled_by) if all_ours(function) else compiled_by()(function)
+    made = (
+        stored(function, functools.partial(compiled_by, _nrt=False)) if all_ours(function) else compiled_by()(function)
+    )
     return CFunction(made.address, made)
 
 
@@ -107,10 +110,27 @@ def offset(where, first):
     return _offset(where, first)
 
 
-@maker
-def vector(where, first, length):
-    """So many numbers as an array, the first of them `first` numbers after the one at `where`."""
-    return numba.carray(_offset(where, first), (length,))
+@intrinsic
+def _vector(typing_context: Any, where: Any, first: Any, length: Any) -> Any:
+    kind = types.Array(where.dtype, 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        start, first, length = values
+        array = context.make_array(kind)(context, builder)
+        size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        data = builder.gep(start, [first])
+        populate_array(array, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
+        return array._getvalue()
+
+    return kind(where, types.int64, types.int64), codegen
+
+
+def _plain_vector(where: Any, first: int, length: int) -> Any:
+    return where[first : first + length]
+
+
+#: (where, first, length): so many numbers as an array, the first of them `first` numbers after the one at `where`.
+vector: Any = _plain_vector if IS_PLAIN else _vector
 
 
 def room(size: int) -> Any:
@@ -137,4 +157,3 @@ _plain: list[Callable[..., Any]] = []  # an address is a place in this list
 if IS_PLAIN:  # a pointer is what is left of an array
     pointer = inline(lambda array, first: np.asarray(array).reshape(-1)[first:])
     offset = inline(lambda where, first: where[first:])
-    vector = inline(lambda where, first, length: where[first : first + length])

@@ -33,6 +33,7 @@ __all__ = [
     "kernel",
     "maker",
     "reduction",
+    "step",
     "stored",
     "with_functions",
 ]
@@ -40,9 +41,9 @@ __all__ = [
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-# Parts of kernels are not called from Python. They count no references to arrays that they are given, take out of a tuple
-# or look at a part of, which stay alive without; so they can make none.
-_OF_PARTS: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+# Parts of kernels count no references to the arrays that they are given, take out of a tuple or look at a part of: these
+# stay alive without. So they cannot make arrays, nor return any. Nobody calls them from C.
+_OF_PARTS: dict[str, Any] = {**OPTIONS, "no_cfunc_wrapper": True, "_nrt": False}
 
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -119,6 +120,11 @@ def kernel(function: Callable[..., Any]) -> Any:
     return Plain(function) if IS_PLAIN else stored(function, functools.partial(numba.njit, **OPTIONS))
 
 
+def step(function: Callable[..., Any]) -> Any:
+    """Like `kernel`, for one that makes no arrays, mostly a step of others: see `inline`."""
+    return Plain(function) if IS_PLAIN else stored(function, functools.partial(numba.njit, **OPTIONS, _nrt=False))
+
+
 def _part(function: Callable[..., Any], **options: Any) -> Any:
     return Plain(function) if IS_PLAIN else numba.njit(**{**_OF_PARTS, **options})(function)
 
@@ -148,7 +154,7 @@ def called(function: Callable[..., Any]) -> Any:
 
 
 def maker(function: Callable[..., Any]) -> Any:
-    """Like `inline`, for a function that makes arrays."""
+    """Like `inline`, for a function that makes or returns arrays, or calls one that returns some."""
     return _part(function, forceinline=True, _nrt=True)
 
 

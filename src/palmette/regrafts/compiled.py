@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, step
 from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
 from palmette.models.c_functions import features_of, fill_features, score_splits, scores_of
@@ -61,7 +61,7 @@ class CompiledRegrafts(Regrafts):
         return tree_with(hierarchy, *node_sums(self._model, hierarchy), features)
 
 
-@kernel
+@step
 def survey(data, tree, walk, moved, top):
     """What `Regrafts` says of it."""
     lay_out(tree.parent, tree.child, moved, top, walk)
@@ -164,7 +164,7 @@ def _score_all(data, tree, walk, moved, n_losers):
     score_splits(data.scores, data.theta, *splits, count, walk.inside)
 
 
-@kernel
+@step
 def refresh(data, tree, walk, moved):
     """What `Regrafts` says of it."""
     n, count = (tree.size.size + 1) // 2, 0

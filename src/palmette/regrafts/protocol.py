@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palmette._jit import kernel
+from palmette._jit import step
 from palmette.hierarchy import Hierarchy
 from palmette.regrafts.tree_state import CHANGES, IS_KNOWN, PLACE, POSITIONS, WORK, Tree, Walk, empty_walk
 
@@ -49,7 +49,7 @@ class Regrafts(Protocol):
         return tree, walk
 
 
-@kernel
+@step
 def weigh(walk):
     """The gain of every position of a walk, and how many splits are impossible, from its scores."""
     # The parents of a position come first.
@@ -68,14 +68,14 @@ def weigh(walk):
     walk.counts[WORK] += walk.counts[POSITIONS]
 
 
-@kernel
+@step
 def _add(gain, impossible, term):
     if term > -np.inf:
         return gain + term, impossible
     return gain, impossible + 1
 
 
-@kernel
+@step
 def best_position(walk):
     """The first of the best positions of a survey: fewest impossible splits, then largest gain.
 

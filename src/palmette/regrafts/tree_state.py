@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, step
 from palmette.array_types import Floats, Ints
 from palmette.hierarchy import Hierarchy
 
@@ -118,7 +118,7 @@ def _copy_rows(source, target, count):
             target[i, j] = source[i, j]
 
 
-@kernel
+@step
 def copy_tree(source, target):
     """Make `target` the same as `source`."""
     m = source.size.size
@@ -131,7 +131,7 @@ def copy_tree(source, target):
     _copy(source.log_psi, target.log_psi)
 
 
-@kernel
+@step
 def total(log_psi):
     """(how many entries are −inf, the sum of the others)."""
     impossible, finite = 0, 0.0
@@ -155,7 +155,7 @@ def leaf_of_rank(child, size, v, rank):
     return v
 
 
-@kernel
+@step
 def ancestor_of_size(parent, size, v, least):
     """The lowest cluster of at least this size at or above v; the root if there is none."""
     while size[v] < least and parent[v] >= 0:
@@ -163,7 +163,7 @@ def ancestor_of_size(parent, size, v, least):
     return v
 
 
-@kernel
+@step
 def lay_out(parent, child, moved, top, walk):
     """Walk over what is left below `top`, a proper ancestor, when `moved` is pruned; fills the links of the walk."""
     n = (parent.size + 1) // 2
@@ -197,7 +197,7 @@ def lay_out(parent, child, moved, top, walk):
     walk.counts[POSITIONS], walk.counts[PLACE] = r, place
 
 
-@kernel
+@step
 def regraft(parent, child, moved, target, walk):
     """Put `moved` beside the cluster at position `target` of its walk, and list in `walk.changed` what that changes.
 
@@ -230,7 +230,7 @@ def regraft(parent, child, moved, target, walk):
     walk.counts[CHANGES] = k
 
 
-@kernel
+@step
 def _replace(parent, child, old, new):
     above = parent[old]
     parent[new] = above
@@ -238,7 +238,7 @@ def _replace(parent, child, old, new):
         child[above, 0 if child[above, 0] == old else 1] = new
 
 
-@kernel
+@step
 def _note(changed, k, node, position, what):
     changed[k, 0], changed[k, 1], changed[k, 2] = node, position, what
     return k + 1

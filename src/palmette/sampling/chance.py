@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import inline, kernel, reduction
+from palmette._jit import inline, reduction, step
 from palmette.array_types import Ints
 from palmette.numeric import exponential, largest, unit_draw
 
@@ -83,7 +83,7 @@ def _pick(weights, count, rest, chosen):
     return chosen
 
 
-@kernel
+@step
 def choose(values, count, u):
     """The index j that u ∈ [0, 1) falls upon when j has the weight exp(values[j]); the first if none has any.
 
@@ -94,7 +94,7 @@ def choose(values, count, u):
     return _pick(values, count, u * _add(values, count), 0)
 
 
-@kernel
+@step
 def choose_another(values, count, now, stream):
     """Where to go from index `now`: to j ≠ now with probability w_j / max(W − w_now, W − w_j), else nowhere.
 

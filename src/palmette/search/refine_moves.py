@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import kernel
+from palmette._jit import step
 from palmette.array_types import Ints
 from palmette.regrafts.compiled import CompiledRegrafts, refresh, survey
 from palmette.regrafts.protocol import Regrafts, best_position
@@ -69,7 +69,7 @@ def queue_all(agenda: Agenda) -> None:
     agenda.plan[_WAITING], agenda.plan[_MOVED] = len(agenda.parts), 0
 
 
-@kernel
+@step
 def keep_better(tree, kept):
     """Make both trees the same as the better one: fewer forbidden splits, then the larger log potential."""
     impossible, finite = total(tree.log_psi)
@@ -80,7 +80,7 @@ def keep_better(tree, kept):
         copy_tree(kept, tree)
 
 
-@kernel
+@step
 def _take(agenda):
     # One of those that wait, at random.
     plan, parts = agenda.plan, agenda.parts
@@ -92,7 +92,7 @@ def _take(agenda):
     return taken
 
 
-@kernel
+@step
 def _add_near(parent, child, v, agenda):
     # The children of v and of the two clusters above it: what a change at v may have made worth moving.
     n = (parent.size + 1) // 2
@@ -108,7 +108,7 @@ def _add_near(parent, child, v, agenda):
         v = parent[v]
 
 
-@kernel
+@step
 def _note_move(parent, child, moved, sibling, agenda):
     agenda.plan[_MOVED] += 1
     if agenda.plan[_MOVED] < 20 * parent.size:  # rounding could let two moves undo each other for ever
@@ -117,7 +117,7 @@ def _note_move(parent, child, moved, sibling, agenda):
             _add_near(parent, child, parent[sibling], agenda)
 
 
-@kernel
+@step
 def _random_part(parent, child, size, top, stream):
     # A leaf below `top`, or one of its ancestors short of it.
     part = leaf_of_rank(child, size, top, int(chance(stream) * size[top]))
@@ -130,7 +130,7 @@ def _random_part(parent, child, size, top, stream):
     return part
 
 
-@kernel
+@step
 def _plan_kick(parent, size, agenda):
     # A cluster, small and large ones alike, and how many of its parts to displace: 1, 2, 3, … with 1/2, 1/4, 1/8, …
     n = (size.size + 1) // 2
@@ -145,14 +145,14 @@ def _plan_kick(parent, size, agenda):
         plan[_PARTS_LEFT] += 1
 
 
-@kernel
+@step
 def _random_position(walk, stream):
     # Any but the present one.
     r, place = walk.counts[POSITIONS], walk.counts[PLACE]
     return (place + 1 + int(chance(stream) * (r - 1))) % r
 
 
-@kernel
+@step
 def _next_part(tree, kept, agenda):
     # What is to be surveyed next: a part, the cluster that it stays below, and whether it is displaced and not put
     # where it is best; −1 if all is done. When nothing is left to repair, the next kick is given to the better one of
@@ -173,7 +173,7 @@ def _next_part(tree, kept, agenda):
             return moved, ancestor_of_size(parent, size, parent[moved], _WIDER * plan[_WINDOW]), False
 
 
-@kernel
+@step
 def _move(tree, walk, agenda, moved, displaces):
     # Regraft the surveyed part; whether it is elsewhere now.
     target = _random_position(walk, agenda.stream) if displaces else best_position(walk)
@@ -184,7 +184,7 @@ def _move(tree, walk, agenda, moved, displaces):
     return True
 
 
-@kernel
+@step
 def _advance_compiled(data, tree, kept, walk, agenda, effort):
     while walk.counts[WORK] < effort:
         moved, top, displaces = _next_part(tree, kept, agenda)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, step
 from palmette.array_types import Ints
 from palmette.hierarchy import Hierarchy
 from palmette.models.evaluate import no_log_potential
@@ -85,7 +85,7 @@ def _choose_position(walk, temper, penalty, stream, values):
     return choose_another(values, count, walk.counts[PLACE], stream)
 
 
-@kernel
+@step
 def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves, values):
     # So many moves; how many regrafts and patches changed something, or −1 for a score that is no number.
     changed = 0
@@ -114,7 +114,7 @@ def _advance(data, tree, walk, patch, stream, temper, penalty, patches, n_moves,
     return changed
 
 
-@kernel
+@step
 def _record(child, nodes, numbers, out):
     # The parent of every node, inner nodes numbered children first, the root last.
     n = (child.shape[0] + 1) // 2

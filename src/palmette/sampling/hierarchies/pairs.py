@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from palmette._jit import kernel
+from palmette._jit import step
 from palmette.array_types import Floats, Indices
 from palmette.sampling.diagnostics import batch_edges
 from palmette.sampling.estimates import Estimates
@@ -14,7 +14,7 @@ from palmette.sampling.estimates import Estimates
 __all__ = ["expected_lca"]
 
 
-@kernel
+@step
 def _add_lca(parents, first, last, by_depth, following, head, tail, size, depth, out):
     # Adds the size, or the depth, of the smallest common cluster of every pair, for some rows of parents. The leaves of
     # a cluster are a chain, from its head to its tail.

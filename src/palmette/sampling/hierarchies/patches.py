@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette._immutable import read_only
-from palmette._jit import inline, kernel
+from palmette._jit import inline, step
 from palmette.array_types import Floats, Ints
 from palmette.models.c_functions import fill_features, score_splits
 from palmette.numeric import add_exponentials, largest
@@ -105,7 +105,7 @@ def _count_one(child, counts, v, k):
         counts[v, j] = found
 
 
-@kernel
+@step
 def _count_below(child, top, k, patch):
     # N_1 … N_k of all nodes below `top`.
     n, m = (child.shape[0] + 1) // 2, list_nodes(child, top, patch.nodes, patch.stack)
@@ -119,7 +119,7 @@ def _count_below(child, top, k, patch):
                 patch.counts[v, j] = 0.0
 
 
-@kernel
+@step
 def _choose_stops(child, top, k, stream, patch):
     # One of the N_k(top) patches, each alike.
     counts, stack, wanted = patch.counts, patch.stack, patch.wanted
@@ -150,7 +150,7 @@ def _choose_stops(child, top, k, stream, patch):
         height += 2
 
 
-@kernel
+@step
 def _add_across(pairwise, child, k, patch):
     # The sums over pairs between any two stops, from the leaves below them.
     n = (child.shape[0] + 1) // 2
@@ -185,7 +185,7 @@ def _add_across(pairwise, child, k, patch):
                 across[c, i, j] = across[c, j, i] = found
 
 
-@kernel
+@step
 def _add_unions(tree, k, patch):
     # Sizes, sums and pair sums of all unions of stops: one stop joins those made of the stops before it.
     size, sums, pairs, across = patch.size, patch.sums, patch.pairs, patch.across
@@ -216,7 +216,7 @@ def weigh_splits(patch, S, temper, penalty):
     return count
 
 
-@kernel
+@step
 def sum_inside(data, tree, k, temper, penalty, patch):
     """Z of all unions of the stops that were chosen."""
     n, splits, Z = (tree.parent.size + 1) // 2, patch.splits, patch.Z
@@ -240,7 +240,7 @@ def sum_inside(data, tree, k, temper, penalty, patch):
                 Z[S] += patch.values[j]
 
 
-@kernel
+@step
 def _draw_between(k, temper, penalty, stream, patch):
     # Clusters of the draw and their splits, parents first.
     splits, drawn = patch.splits, patch.drawn
@@ -267,7 +267,7 @@ def _stop_or_next(part, stops, opened, known):
     return stops[i], known
 
 
-@kernel
+@step
 def _link(child, k, patch):
     # The children of the opened nodes in the draw, and their N_j.
     known, splits = 1, patch.splits
@@ -279,7 +279,7 @@ def _link(child, k, patch):
         _count_one(child, patch.counts, patch.opened[k - 2 - q], k)
 
 
-@kernel
+@step
 def _settle(tree, k, patch):
     # What is known of the opened nodes, from the tables of their clusters.
     for q in range(k - 1):
@@ -294,7 +294,7 @@ def _settle(tree, k, patch):
             tree.table[v, c] = patch.table[S, c]
 
 
-@kernel
+@step
 def redraw(data, tree, patch, top, temper, penalty, stream):
     """Draw one patch below `top` anew; 1 if that was kept, 0 if not, −1 if a score is no number."""
     k = min(patch.stops.size, tree.size[top])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import kernel
+from palmette._jit import step
 from palmette.models.c_functions import fill_features
 from palmette.regrafts.compiled import score_listed
 
 __all__ = ["list_nodes", "restate"]
 
 
-@kernel
+@step
 def list_nodes(child, root, nodes, stack):
     """All nodes below the root, parents first, so that the leaves below a node follow it; how many there are."""
     n = (child.shape[0] + 1) // 2
@@ -27,7 +27,7 @@ def list_nodes(child, root, nodes, stack):
     return m
 
 
-@kernel
+@step
 def restate(data, tree, walk, nodes, leaves):
     """All statistics anew from the links, so that rounding cannot pile up; Σ log ψ, and how many are −inf.
 

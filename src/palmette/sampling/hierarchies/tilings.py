@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, step
 from palmette.array_types import Floats, Indices, Ints, Words
 from palmette.hashing import empty_table, fill_table, slot_of
 from palmette.models.split_model import SplitModel
@@ -56,7 +56,7 @@ def _empty_tiling(n: int, n_words: int, n_stops: int) -> Tiling:
     return Tiling(np.zeros(m, dtype=bool), tops, free, words, united, np.zeros(unions))
 
 
-@kernel
+@step
 def _link(row, parent, child, words):
     # The links of a row of parents, whose nodes are numbered children first, and the words of its clusters.
     m = row.size
@@ -97,7 +97,7 @@ def _look_below(child, top, is_kept, stack, stops, free):
     return k, f
 
 
-@kernel
+@step
 def _choose_patch(child, top, stream, patch, tiling):
     # Keep clusters until there is a patch that can be summed over; how many stops it has.
     most = patch.stops.size
@@ -110,7 +110,7 @@ def _choose_patch(child, top, stream, patch, tiling):
                 tiling.is_kept[tiling.free[i]] = True
 
 
-@kernel
+@step
 def _weigh_unions(k, patch, chances):
     # The probability that each union of stops is a cluster: the outside recursion, supersets first.
     whole, splits = (1 << k) - 1, patch.splits
@@ -144,7 +144,7 @@ def _add(words, p, wanted, table, out):
         out[found] += p
 
 
-@kernel
+@step
 def _smooth(data, tree, walk, patch, tiling, rows, first, wanted, table, stream, out):
     # Adds to `out` how probable each wanted cluster is, given a tiling of each row.
     n, child, stops = (tree.size.size + 1) // 2, tree.child, patch.stops
