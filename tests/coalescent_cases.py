@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette._jit import called
+from palmette._jit import kernel
 from palmette.coalescent import Brownian, Prepared, Process, c_functions
 from palmette.simulate.coalescent import coalescent
 
@@ -16,32 +16,32 @@ FULL = np.array([[1.0, 0.4, 0.1], [0.4, 0.8, -0.2], [0.1, -0.2, 0.5]])
 EQUILIBRIA = [[0.2, 0.8], [0.5, 0.3, 0.2], [0.25, 0.25, 0.25, 0.25]]
 
 
-@called
+@kernel
 def call_meet(process, messages, i, j, out):
     return c_functions.meet(process, messages, i, messages, j, out, 0)
 
 
-@called
+@kernel
 def call_log_z(process, meeting, s):
     return c_functions.log_z(process, meeting, 0, s)
 
 
-@called
+@kernel
 def call_best_length(process, meeting, rate, length, log_z):
     c_functions.best_lengths(process, meeting, np.zeros(1, np.int64), 1, rate, length, log_z)
 
 
-@called
+@kernel
 def call_log_integral(process, meeting, s0, rate):
     return c_functions.log_integral(process, meeting, 0, s0, rate)
 
 
-@called
+@kernel
 def call_propose_length(process, meeting, s0, rate, seed, item, step):
     return c_functions.propose_length(process, meeting, 0, s0, rate, seed, item, step)
 
 
-@called
+@kernel
 def call_log_survival(process, meeting, s0, rate, delta):
     return c_functions.log_survival(process, meeting, 0, s0, rate, delta)
 

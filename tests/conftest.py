@@ -62,3 +62,20 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     # What is there by now stays to the end: nobody need look through it for garbage again.
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _borrowers_return_no_arrays():
+    # Who borrows arrays counts no references: one that is returned would be counted down by whoever gets it, and freed
+    # while others have it. What was compiled in this run tells.
+    yield
+    from numba.core import types
+    from numba.core.dispatcher import Dispatcher
+
+    def holds_arrays(kind):
+        return isinstance(kind, types.Array) or any(map(holds_arrays, getattr(kind, "types", ())))
+
+    for found in gc.get_objects():
+        if isinstance(found, Dispatcher) and found.targetoptions.get("_nrt") is False:
+            for result in found.overloads.values():
+                assert not holds_arrays(result.signature.return_type), f"{found.py_func} returns an array: a maker does"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import tracemalloc
 
 import pytest
@@ -14,7 +13,6 @@ from palmette import TrellisTooLarge
 def assert_refused_at_once(make, n, way_out):
     """`make()` raises before anything is allocated, and says how much it would need and what to do."""
     tracemalloc.start()
-    begin = time.monotonic()
     try:
         with pytest.raises(TrellisTooLarge) as error:
             make()
@@ -22,7 +20,6 @@ def assert_refused_at_once(make, n, way_out):
     finally:
         tracemalloc.stop()
     assert peak < 100_000
-    assert time.monotonic() - begin < 1.0
     message = str(error.value)
     assert f"n = {n} leaves" in message
     assert re.search(r"needs [0-9.e+]+ (bytes|[KMGTPE]B)", message)

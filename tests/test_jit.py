@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import types
 from numba.core.dispatcher import Dispatcher
 from other_processes import run
+from sources import modules, nodes
 
 from palmette import HierarchyPosterior, _jit
 from palmette._addresses import NUMBERS, c_function, caller, pointer, vector
@@ -30,6 +33,29 @@ def template(values, n, out):
     given, made = vector(values, 0, n), vector(out, 0, n)
     for i in range(n):
         made[i] = step(step(given[i]))
+
+
+def decorators(node):
+    for one in getattr(node, "decorator_list", ()):
+        called = one.func if isinstance(one, ast.Call) else one
+        yield getattr(called, "id", "")
+
+
+def test_who_borrows_arrays_calls_nobody_who_makes_some():
+    """Nobody would count them down: they would stay for good."""
+    functions = [
+        (name, node, set(decorators(node)))
+        for name, source in modules(Path(_jit.__file__).parent)
+        for node in nodes(source)
+        if isinstance(node, ast.FunctionDef)
+    ]
+    makers = {node.name for _, node, given in functions if "maker" in given}
+    borrowers = [(name, node) for name, node, given in functions if given & {"inline", "called", "reduction", "step"}]
+    assert len(makers) > 20
+    assert len(borrowers) > 200
+    for name, node in borrowers:
+        calls = {each.func.id for each in ast.walk(node) if isinstance(each, ast.Call) and hasattr(each.func, "id")}
+        assert not calls & makers, f"{name}.{node.name}"
 
 
 @inline

@@ -13,7 +13,7 @@ from palmette.batch import sums
 from palmette.models import Dasgupta, Ginkgo, Uniform
 
 
-# A separable model and one that is not; kernels of the others are made from the same template.
+# A separable model and one that is not; kernels of all models are the same.
 @pytest.mark.parametrize("kinds", ["dt", pytest.param("usc", marks=pytest.mark.slow)])
 @given(data=st.data())
 def test_every_sum_is_that_of_enumeration_and_of_infer(kinds, data):

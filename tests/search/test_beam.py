@@ -167,7 +167,7 @@ CASES = {
     "user's": tilted_case,
 }
 WITHOUT_ESTIMATE = ["uniform", "ordered", "symmetric", "literal", "split function"]
-# Kernels of all models are one template. These are in every run: an estimate of each kind, ties, jets, which forbid
+# Kernels of all models are the same. These are in every run: an estimate of each kind, ties, jets, which forbid
 # splits, a model that is no kernel, and a user's.
 TELLING = [kind for kind in CASES if kind not in ("uniform", "symmetric", "literal")]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palmette._jit import called, inline, kernel, maker
+from palmette._jit import kernel, maker
 from palmette.array_types import Floats, Ints
 from palmette.coalescent.c_functions import agree, join, log_root
 from palmette.coalescent.draws import CoalescentDraws, weighted_histories
@@ -144,7 +144,7 @@ def _log_constant(process: Process, points: Floats, hierarchy: Hierarchy, old: P
     return value - base
 
 
-@called
+@maker
 def _log_density(world, branch, y):
     # of y, where a new row joins the branch above b at age t = base · e^y: in y, densities are smooth.
     process, ages, events, hazard, messages, outside, reach, leaf, joined, meeting, value, only = world
@@ -165,7 +165,7 @@ def _log_density(world, branch, y):
     return found if found == found else -np.inf
 
 
-@called
+@maker
 def _climb(world, branch, low, high):
     # The maximum between low and high by golden section. That of durations.py keeps one of two values from step to step
     # and ends at a point it has seen; this one, like the window below, ends elsewhere, and numbers would change.
@@ -178,7 +178,7 @@ def _climb(world, branch, low, high):
     return 0.5 * (low + high)
 
 
-@called
+@maker
 def _find_window(world, branch, values, start, h, mode, lowest):
     # Where the log density is above `lowest`: a little more than that, within the grid.
     above = np.flatnonzero(values >= lowest)
@@ -199,7 +199,7 @@ def _find_window(world, branch, values, start, h, mode, lowest):
     return left, right
 
 
-@inline
+@maker
 def _next_event(events, base, low, y, end):
     # The first event after y, or the end.
     k = np.searchsorted(events, base * math.exp(y) * (1.0 - 1e-12), side="right")
@@ -210,7 +210,7 @@ def _next_event(events, base, low, y, end):
     return end
 
 
-@called
+@maker
 def _integrate(world, branch, start, end, top):
     # ∫ and the first moment of the age between start and end, relative to the top; pieces end at events.
     total, moment, y = 0.0, 0.0, start
