@@ -76,6 +76,6 @@ def _borrowers_return_no_arrays():
         return isinstance(kind, types.Array) or any(map(holds_arrays, getattr(kind, "types", ())))
 
     for found in gc.get_objects():
-        if isinstance(found, Dispatcher) and found.targetoptions.get("_nrt") is False:
+        if issubclass(type(found), Dispatcher) and found.targetoptions.get("_nrt") is False:
             for result in found.overloads.values():
                 assert not holds_arrays(result.signature.return_type), f"{found.py_func} returns an array: a maker does"

@@ -41,21 +41,46 @@ def decorators(node):
         yield getattr(called, "id", "")
 
 
+def functions_with(*names):
+    for module, source in modules(Path(_jit.__file__).parent):
+        for node in nodes(source):
+            if isinstance(node, ast.FunctionDef) and set(decorators(node)) & set(names):
+                yield module, node
+
+
+def known_in(module):
+    """The functions that a module defines or imports from the package, by the names that it calls them."""
+    (source,) = (text for name, text in modules(Path(_jit.__file__).parent) if name == module)
+    for node in nodes(source):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, (module, node.name)
+        if isinstance(node, ast.ImportFrom):
+            yield from ((one.asname or one.name, ((node.module or "")[8:], one.name)) for one in node.names)
+
+
 def test_who_borrows_arrays_calls_nobody_who_makes_some():
     """Nobody would count them down: they would stay for good."""
-    functions = [
-        (name, node, set(decorators(node)))
-        for name, source in modules(Path(_jit.__file__).parent)
-        for node in nodes(source)
-        if isinstance(node, ast.FunctionDef)
-    ]
-    makers = {node.name for _, node, given in functions if "maker" in given}
-    borrowers = [(name, node) for name, node, given in functions if given & {"inline", "called", "reduction", "step"}]
+    makers = {(module, node.name) for module, node in functions_with("maker")}
+    borrowers = list(functions_with("inline", "called", "reduction", "step"))
     assert len(makers) > 20
     assert len(borrowers) > 200
-    for name, node in borrowers:
-        calls = {each.func.id for each in ast.walk(node) if isinstance(each, ast.Call) and hasattr(each.func, "id")}
-        assert not calls & makers, f"{name}.{node.name}"
+    for module, node in borrowers:
+        known = dict(known_in(module))
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
+                assert known.get(each.func.id) not in makers, f"{module}.{node.name} calls {each.func.id}"
+
+
+def test_who_borrows_arrays_returns_none():
+    """Whoever gets it would count it down, and free it too early. `conftest.py` looks at all that was compiled."""
+    for name, node in functions_with("inline", "called", "reduction", "step"):
+        arrays = {
+            each.value.id for each in ast.walk(node) if isinstance(each, ast.Subscript) and hasattr(each.value, "id")
+        }
+        for each in ast.walk(node):
+            if isinstance(each, ast.Return) and each.value is not None:
+                values = each.value.elts if isinstance(each.value, ast.Tuple) else [each.value]
+                assert not arrays & {getattr(value, "id", "") for value in values}, f"{name}.{node.name}"
 
 
 @inline

@@ -41,8 +41,8 @@ __all__ = [
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-# Parts of kernels count no references to the arrays that they are given, take out of a tuple or look at a part of: these
-# stay alive without. So they cannot make arrays, nor return any. Nobody calls them from C.
+# Parts of kernels borrow arrays: they count no references to those that they are given, take out of a tuple or look at
+# a part of, which stay alive without. So they cannot make arrays, nor return any. Nobody calls them from C.
 _OF_PARTS: dict[str, Any] = {**OPTIONS, "no_cfunc_wrapper": True, "_nrt": False}
 
 _ROOT = Path(__file__).parent
@@ -183,7 +183,7 @@ def all_ours(function: Any) -> bool:
     return all(module.split(".")[0] == __package__ for module in _modules(function))
 
 
-def with_functions(template: Callable[..., Any], functions: dict[str, Any]) -> types.FunctionType:
+def with_functions(template: Callable[..., Any], functions: dict[str, Any]) -> Any:
     """The template with these functions behind its names."""
     filled = types.FunctionType(
         template.__code__, {**template.__globals__, **functions}, template.__name__, template.__defaults__

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette._jit import inline, kernel
+from palmette._jit import inline, kernel, maker
 from palmette.array_types import Floats, Indices
 
 __all__ = ["find_root", "membership_below", "merge_tree", "rising_order", "single_linkage", "where_they_meet"]
@@ -57,7 +57,7 @@ def _radix_order(weights, order):
     return _insert(weights, items, order)
 
 
-@inline
+@maker
 def _by_digit(items, spare, counts, shift):
     total = 0
     for value in range(_DIGIT):
