@@ -58,7 +58,7 @@ def promised(sets: int, seed: int) -> list[list[str]]:
     made: dict[str, tuple[Callable[[np.random.Generator], Known], float]] = {
         **{f"a line, {d} columns, {s}σ": (partial(on_a_line, columns=d, apart=s), 0.6) for d, s in LINES},
         **{f"a triangle, {d} columns, {s}σ": (partial(in_a_plane, columns=d, apart=s), 0.8) for d, s in TRIANGLES},
-        **{f"noise, {d} columns": (partial(noise, columns=d), 0.5) for d in NOISES},
+        **{f"noise, {d} {'column' if d == 1 else 'columns'}": (partial(noise, columns=d), 0.5) for d in NOISES},
     }
     rows = []
     for number, (name, (make, level)) in enumerate(made.items()):
@@ -90,7 +90,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if options.promised:
         columns = ["twelve points", "all groups found", "the outer two, at most", "any cluster above ½"]
-        print("\n" + "\n".join(_tables.lines_of(columns, promised(options.sets or 60, options.seed))))
+        lines = _tables.lines_of(columns, promised(options.sets or 60, options.seed))
+        print("\n" + "\n".join(lines))
+        _tables.write(options.write, "promised", lines)
         return
     rows = []
     for name, make in TABLES.items():
