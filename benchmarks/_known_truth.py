@@ -44,10 +44,10 @@ def mixture(
     return _known(3.0 * rng.normal(size=(len(sizes), COLUMNS))[group] + noise, groups)
 
 
-def on_a_line(rng: np.random.Generator, columns: int) -> Known:
-    """Means at 0, 5 and 10 in all columns."""
+def on_a_line(rng: np.random.Generator, columns: int, apart: float = 5.0) -> Known:
+    """Next means so far apart in every column."""
     group, groups = _of_sizes((4, 4, 4))
-    x = 5.0 * group[:, None] + rng.normal(size=(LEAVES, columns))
+    x = apart * group[:, None] + rng.normal(size=(LEAVES, columns))
     return _known(x, groups)._replace(wrong=frozenset([frozenset(np.flatnonzero(group != 1).tolist())]))
 
 
@@ -55,6 +55,13 @@ def triangle(rng: np.random.Generator) -> Known:
     """Three means, 6 from each other."""
     group, groups = _of_sizes((4, 4, 4))
     return _known(6.0 / np.sqrt(2.0) * np.eye(3, COLUMNS)[group] + rng.normal(size=(LEAVES, COLUMNS)), groups)
+
+
+def in_a_plane(rng: np.random.Generator, columns: int, apart: float) -> Known:
+    """Three means in a plane, so far from each other."""
+    group, groups = _of_sizes((4, 4, 4))
+    corners = apart * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+    return _known(np.pad(corners, ((0, 0), (0, columns - 2)))[group] + rng.normal(size=(LEAVES, columns)), groups)
 
 
 def nested(rng: np.random.Generator) -> Known:

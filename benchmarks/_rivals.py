@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 from _linkages import Support, average_of_correlations, bootstrap_proportions, ward
 from _posterior_rivals import as_points, contrasts, cost, default, dirichlet_process, one_law
-from _resampled_rivals import approximately_unbiased, bagged, calibrated, with_bootstraps
+from _resampled_rivals import approximately_unbiased, bagged, calibrated, calibrated_cost, with_bootstraps
 from _significance import split_significance
+from _split_laws import column_shares, tied_contrasts
 
 Rival = Callable[[np.ndarray, np.random.Generator], Support]
 
@@ -27,6 +28,8 @@ RIVALS: dict[str, Rival] = {
     "“gradual”, dimension by halves": calibrated,
     "`Contrasts`, all columns": contrasts,
     EFFECTIVE: partial(contrasts, dimension="effective"),
+    "contrasts tied to their own cluster": tied_contrasts,
+    "shares column by column": column_shares,
     BP_WARD: partial(bootstrap_proportions, method=ward),
     BP_AVERAGE: partial(bootstrap_proportions, method=average_of_correlations),
     "AU, Ward": partial(approximately_unbiased, method=ward),
@@ -37,6 +40,8 @@ RIVALS: dict[str, Rival] = {
         for name, title in (("Dasgupta", "Dasgupta's cost"), ("squares", "sums of squares"))
         for perplexity, words in ((10.0, "10"), (100.0, "100"), (1e4, "10⁴"))
     },
+    "Dasgupta's cost, perplexity by halves": partial(calibrated_cost, name="Dasgupta"),
+    "sums of squares, perplexity by halves": partial(calibrated_cost, name="squares"),
     "Dirichlet process": dirichlet_process,
 }
 

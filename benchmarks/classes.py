@@ -1,6 +1,6 @@
 """Do posteriors find the classes of labelled data? The mean probability that a class is a cluster.
 
-    python benchmarks/classes.py                # a minute
+    python benchmarks/classes.py                # some minutes
     python benchmarks/classes.py --write        # also put the table into docs/replication.md
 
 Of iris, wine, breast cancer and digits (three of the ten, another three each time), as scikit-learn has them, twelve
@@ -44,7 +44,7 @@ def draws(name: str, times: int, rng: np.random.Generator) -> Iterator[Known]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=30)
+    parser.add_argument("--draws", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
     _tables.add_option(parser, PAGE)
     options = parser.parse_args()

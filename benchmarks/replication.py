@@ -4,6 +4,7 @@
     python benchmarks/replication.py --data FOLDER --columns 50 half    # other numbers of columns
     python benchmarks/replication.py --data FOLDER --leaves 20 40 73    # few rivals, few draws
     python benchmarks/replication.py --write                            # tables of all that was raced, into the page
+    python benchmarks/replication.py --write --tables errors shares     # some of them
 
 Of a table, n rows and d columns are drawn. The judge is the tree of the same rows by all *other* columns, standardised
 on their own: Ward's linkage, average linkage of 1 − correlation (these two make the means), average linkage, complete
@@ -42,6 +43,13 @@ PAGE = Path(__file__).parent.parent / "docs" / "replication.md"
 OUT = Path(__file__).parent / "out" / "replication.csv"
 DRAWS = {20: 10, 40: 5, 73: 3}  # by leaves; 30 otherwise
 FEW = 16  # leaves that all rivals are asked about
+TABLES = {
+    "errors": _race_tables.errors,
+    "shares": _race_tables.shares,
+    "columns": _race_tables.by_columns,
+    "leaves": _race_tables.by_leaves,
+    "duels": _race_tables.head_to_head,
+}
 
 
 def judged(halves: Halves, names: Iterable[str], seed: Sequence[int]) -> list[tuple[object, ...]]:
@@ -78,6 +86,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, help="of each table, instead of 30, and fewer of more leaves")
     parser.add_argument("--out", type=Path, default=OUT, help="the file of outcomes")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="to print and to write")
     _tables.add_option(parser, PAGE)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of chains that ran too short: the race says what comes of it
@@ -90,19 +99,13 @@ def main() -> None:
                         _outcomes.append(options.out, race(table, leaves, columns, number, options.seed))
                 print(f"{table.name}, {leaves} leaves, {columns} columns: done", flush=True)
     outcomes = _outcomes.read(options.out)
-    report(outcomes, options.write)
+    report(outcomes, options.tables, options.write)
 
 
-def report(outcomes: list[Outcome], page: Path | None) -> None:
-    """Print all tables, and write them into the page."""
-    made = {
-        "errors": _race_tables.errors(outcomes),
-        "shares": _race_tables.shares(outcomes),
-        "columns": _race_tables.by_columns(outcomes),
-        "leaves": _race_tables.by_leaves(outcomes),
-        "duels": _race_tables.head_to_head(outcomes),
-    }
-    for kind, lines in made.items():
+def report(outcomes: list[Outcome], kinds: Iterable[str], page: Path | None) -> None:
+    """Print tables, and write them into the page."""
+    for kind in kinds:
+        lines = TABLES[kind](outcomes)
         print("\n" + "\n".join(lines), flush=True)
         _tables.write(page, f"replication {kind}", lines)
 

@@ -131,3 +131,23 @@ def test_the_race_gives_each_rival_the_same_draw_whoever_else_is_in_it(load, tmp
     ]
     assert [row[2] for row in alone] == [row[2] for row in beside]
     assert len(alone) == len(load("_linkages").JUDGES)
+
+
+def three_groups():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(9, 12)) + np.repeat(rng.normal(scale=12.0, size=(3, 12)), 3, axis=0)
+    return pal.similarity.standardised(x), {frozenset(range(first, first + 3)) for first in (0, 3, 6)}
+
+
+def test_halves_choose_the_rule_that_predicts(load):
+    x, groups = three_groups()
+    right = dict.fromkeys(groups, 1.0)
+    rules = [lambda _: {}, lambda _: right, lambda _: {frozenset([0, 8]): 1.0}]
+    assert load("_resampled_rivals").chosen_by_halves(x, np.random.default_rng(0), rules) == right
+
+
+@pytest.mark.parametrize("name", ["squares", "Dasgupta"])
+def test_halves_that_agree_choose_a_low_perplexity(load, name):
+    x, groups = three_groups()
+    support = load("_resampled_rivals").calibrated_cost(x, np.random.default_rng(0), name)
+    assert min(support[group] for group in groups) > 0.8

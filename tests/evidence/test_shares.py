@@ -39,10 +39,10 @@ def on_a_line(d, gap, seed):
     return standardised(noise(12, d, seed) + gap * np.repeat([0.0, 1.0, 2.0], 4)[:, None])
 
 
-def in_a_triangle(seed):
-    """Three groups of four, any two of them ten standard deviations apart, in five columns."""
-    corners = 10.0 * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
-    return noise(12, 5, seed) + np.repeat(np.pad(corners, ((0, 0), (0, 3))), 4, axis=0)
+def in_a_triangle(seed, d=5, gap=10.0):
+    """Three groups of four in a plane, any two of them `gap` standard deviations apart."""
+    corners = gap * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
+    return noise(12, d, seed) + np.repeat(np.pad(corners, ((0, 0), (0, d - 2))), 4, axis=0)
 
 
 def asked(x, **options):
@@ -68,6 +68,14 @@ def test_three_groups_in_a_triangle_are_found(seed):
     post = asked(in_a_triangle(seed))
     assert least(post, THREE) > 0.8
     assert weights_of_readings(post)["groups"] > 0.99
+
+
+def test_three_groups_in_two_columns_are_found_in_nine_tables_of_ten():
+    lines = [asked(on_a_line(2, 5.0, seed)) for seed in range(20)]
+    triangles = [asked(in_a_triangle(seed, d=2)) for seed in range(20)]
+    assert sum(least(post, THREE) >= 0.6 for post in lines) >= 18
+    assert sum(least(post, THREE) >= 0.8 for post in triangles) >= 18
+    assert max(post.cluster_probability(OUTER) for post in lines) < 0.1
 
 
 @pytest.mark.parametrize("seed", range(3))
