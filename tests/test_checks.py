@@ -348,16 +348,14 @@ def test_a_score_of_minus_infinity_is_legal():
     assert post.log_partition == pytest.approx(np.log(3))
 
 
-@pytest.mark.parametrize("n_features", [0, 9, -1])
+@pytest.mark.parametrize("n_features", [0, 2.5, -1])
 def test_a_number_of_features_that_no_model_has_is_refused(n_features):
     class Wrong(Careless):
         pass
 
     Wrong.n_features = n_features
-    with pytest.raises(ValueError, match=f"n_features is {n_features}; a model has between 1 and 8 features"):
-        _ = HierarchyPosterior(Wrong(3, theta=[1.0, 9.0])).log_partition
-    with pytest.raises(ValueError, match=f"n_features is {n_features}; a model has between 1 and 8 features"):
-        Wrong(3, theta=[1.0, 9.0]).log_potential(Hierarchy.from_nested(((0, 1), 2)))
+    with pytest.raises(ValueError, match=f"n_features is {n_features}; a model has a whole number of features"):
+        Wrong(3, theta=[1.0, 9.0])
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,8 @@ class FeatureModel(Model):
         missing = [name for name in ("n_features", "features", "score") if not hasattr(self, name)]
         if missing:
             raise TypeError(f"{type(self).__name__} must define {', '.join(missing)}; see {self._kind}")
+        if type(self.n_features) is not int or self.n_features < 1:
+            raise ValueError(f"n_features is {self.n_features!r}; a model has a whole number of features, at least one")
         super().__init__(n_leaves, labels)
         self._theta = _frozen(theta)
         empty = np.empty((self._n_leaves, 0))

@@ -293,11 +293,9 @@ def block_scores_of(score: Any, load: Any) -> int:
     return c_function(_block, _SUBSETS, score=score, load=load).address
 
 
-@functools.lru_cache(maxsize=None, typed=True)
+@functools.cache
 def feature_loader(k: int) -> Any:
     """A part of C functions, (table, first, step): k numbers, `step` apart, as a tuple that stays in registers."""
-    if not isinstance(k, int) or k < 1:
-        raise ValueError(f"n_features is {k!r}; a model has a whole number of features, at least 1")
     if IS_PLAIN:
         return inline(lambda table, first, step: tuple(table[int(first) + c * step] for c in range(k)))
 
