@@ -1,6 +1,7 @@
 """Models: what gives log ψ to a split of a hierarchy, or to a cluster of a partition."""
 
 from palmette.models.base import FeatureModel, Model
+from palmette.models.c_split_function import CSplitFunction
 from palmette.models.cluster_function import ClusterFunction
 from palmette.models.cluster_model import ClusterModel, PartitionModel
 from palmette.models.compiled_split_function import CompiledSplitFunction
@@ -27,6 +28,7 @@ from palmette.models.with_prior import PriorModel, with_prior
 __all__ = [
     "LAWS",
     "BetaSplitting",
+    "CSplitFunction",
     "ClusterFunction",
     "ClusterModel",
     "CompiledSplitFunction",
