@@ -69,6 +69,7 @@ def _borrowers_return_no_arrays():
     # Who borrows arrays counts no references: one that is returned would be counted down by whoever gets it, and freed
     # while others have it. What was compiled in this run tells.
     yield
+    gc.unfreeze()
     from numba.core import types
     from numba.core.dispatcher import Dispatcher
 
