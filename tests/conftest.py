@@ -1,4 +1,4 @@
-"""Fixed examples: the same inputs on every machine and in every run. Of the slow tests, one in forty is run."""
+"""Fixed examples: the same inputs on every machine and in every run. Of the slow tests, one in five is run."""
 
 import contextlib
 import gc
@@ -21,7 +21,7 @@ if os.environ.get("PYTEST_XDIST_WORKER", "gw0").endswith(tuple("13579")):
             importlib.import_module(name)
 
 # A few of the usual examples, so that `make test` is over in time; `make test-all` tries all of them.
-for name, examples in (("fixed", 15), ("all", 100)):
+for name, examples in (("fixed", 20), ("all", 100)):
     settings.register_profile(
         name,
         deadline=None,
@@ -51,7 +51,7 @@ def pytest_collect_file():
 
 def pytest_collection_modifyitems(config, items):
     slow = [item for item in items if item.get_closest_marker("slow")]
-    sample = [item for item in slow[20::40] if item.get_closest_marker("slow").kwargs.get("sampled", True)]
+    sample = [item for item in slow[2::5] if item.get_closest_marker("slow").kwargs.get("sampled", True)]
     chosen = {"none": [], "sample": sample, "all": slow}[config.getoption("slow")]
     left_out = set(slow) - set(chosen)
     if left_out:

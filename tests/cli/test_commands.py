@@ -212,7 +212,7 @@ def test_parameters_beyond_the_averaged_are_the_best_and_so_are_the_opponents(as
     found = as_json("hierarchies", "more.csv")
     assert found["structure"]["at_best"] is True
     assert found["structure"]["log_bayes_factor"] > 5
-    assert found["model"].keys() == {"name", "dimension", "columns", "a", "b"}
+    assert found["model"].keys() == {"name", "dimension", "columns", "law", "noise_level", "profiles"}
 
 
 def test_partitions_are_those_of_the_library(as_json, similarity, labels, folder):
