@@ -21,7 +21,7 @@ from palmette._jit import as_compiled, inline, inline_with, kernel, maker
 from palmette._plain import IS_PLAIN
 from palmette.models import Contrasts, SplitModel, Uniform
 from palmette.models.c_functions import features_of
-from palmette.recursions.hierarchies.inside import solve_all
+from palmette.recursions.hierarchies.inside import solve
 from palmette.recursions.hierarchies.separable.combine import max_level, sum_level
 
 pytestmark = pytest.mark.skipif(IS_PLAIN, reason="nothing is compiled")
@@ -203,7 +203,7 @@ def test_a_model_and_a_kernel_of_a_script_can_be_sent_to_another_process():
 
 
 def test_the_name_of_a_kernel_carries_the_digest_of_its_sources_and_it_lies_on_disk():
-    for compiled in (solve_all, sum_level, max_level):
+    for compiled in (solve, sum_level, max_level):
         name = compiled.py_func.__qualname__
         assert name.endswith(f"_{_jit._source_digest(compiled.py_func.__module__)}")
         assert compiled.stats.cache_path

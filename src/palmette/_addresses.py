@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-from palmette._jit import OPTIONS, all_ours, inline, stored, with_functions
+from palmette._jit import OPTIONS, all_ours, stored, with_functions
 from palmette._plain import IS_PLAIN, Plain
 
 __all__ = ["INTEGERS", "MASKS", "NUMBERS", "CFunction", "c_function", "caller", "offset", "pointer", "room", "vector"]
@@ -90,24 +90,12 @@ def _pointer(typing_context: Any, array: Any, first: Any) -> Any:
     return types.CPointer(array.dtype)(array, types.int64), codegen
 
 
-@inline
-def pointer(array, first):
-    """Where the number `first` of an array lies, row by row; the array has no gaps."""
-    return _pointer(array, first)
-
-
 @intrinsic
 def _offset(typing_context: Any, where: Any, first: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.gep(values[0], [values[1]])
 
     return where(where, types.int64), codegen
-
-
-@inline
-def offset(where, first):
-    """Where the number lies that is `first` numbers after the one at `where`."""
-    return _offset(where, first)
 
 
 @intrinsic
@@ -125,12 +113,14 @@ def _vector(typing_context: Any, where: Any, first: Any, length: Any) -> Any:
     return kind(where, types.int64, types.int64), codegen
 
 
-def _plain_vector(where: Any, first: int, length: int) -> Any:
-    return where[first : first + length]
+# A pointer is what is left of an array where nothing is compiled.
 
-
+#: (array, first): where the number `first` of an array lies, row by row; the array has no gaps.
+pointer: Any = (lambda array, first: np.asarray(array).reshape(-1)[first:]) if IS_PLAIN else _pointer
+#: (where, first): where the number lies that is `first` numbers after the one at `where`.
+offset: Any = (lambda where, first: where[first:]) if IS_PLAIN else _offset
 #: (where, first, length): so many numbers as an array, the first of them `first` numbers after the one at `where`.
-vector: Any = _plain_vector if IS_PLAIN else _vector
+vector: Any = (lambda where, first, length: where[first : first + length]) if IS_PLAIN else _vector
 
 
 def room(size: int) -> Any:
@@ -153,7 +143,3 @@ def room(size: int) -> Any:
 
 
 _plain: list[Callable[..., Any]] = []  # an address is a place in this list
-
-if IS_PLAIN:  # a pointer is what is left of an array
-    pointer = inline(lambda array, first: np.asarray(array).reshape(-1)[first:])
-    offset = inline(lambda where, first: where[first:])

@@ -40,10 +40,11 @@ __all__ = [
 
 # Fused multiply-adds are welcome. Re-association is not: it undoes compensated arithmetic and makes LLVM prefer slow
 # horizontal sums. The full fastmath flag would even let it assume that no value is infinite, and −inf is "impossible".
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+# Nobody asks for the address of a kernel or of a part, which is what a wrapper for C would be for.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True}
 # Parts of kernels borrow arrays: they count no references to those that they are given, take out of a tuple or look at
-# a part of, which stay alive without. So they cannot make arrays, nor return any. Nobody calls them from C.
-_OF_PARTS: dict[str, Any] = {**OPTIONS, "no_cfunc_wrapper": True, "_nrt": False}
+# a part of, which stay alive without. So they cannot make arrays, nor return any.
+_OF_PARTS: dict[str, Any] = {**OPTIONS, "_nrt": False}
 
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(rf"^from ({__package__}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)

@@ -280,7 +280,7 @@ CACHED = """
 
     post = HierarchyPosterior(Dasgupta(np.ones((10, 10))))
     post.log_partition
-    for kernel in (inside.solve_all, features._fill_features):
+    for kernel in (inside.solve, features.fill_subset_features):
         print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
 

@@ -94,7 +94,7 @@ def _describe_block(features, theta, additive, pairwise, low, block, rooms):
     return first
 
 
-@maker
+@kernel
 def fill_subset_features(features, theta, additive, pairwise, k, first, last, out):
     """The features of the clusters of the blocks `first` to `last`, by the address of the C function of a model.
 
@@ -107,11 +107,6 @@ def fill_subset_features(features, theta, additive, pairwise, k, first, last, ou
         for s in range(_describe_block(features, theta, additive, pairwise, low, block, rooms), 1 << low):
             for c in range(out.shape[0]):
                 out[c, (block << low) + s] = rooms[4][s, c]
-
-
-@kernel
-def _fill_features(features, theta, additive, pairwise, k, first, last, out):
-    fill_subset_features(features, theta, additive, pairwise, k, first, last, out)
 
 
 @kernel
@@ -136,7 +131,7 @@ def _in_blocks(n: int, workers: Workers, call: Callable[[int, int], None]) -> No
 def tabulate_features(model: FeatureModel, workers: Workers, out: Floats) -> None:
     """The features of all 2^n clusters but the empty set, in the columns of `out`, which may have fewer than k rows."""
     fixed = (features_of(model), model.theta, model.additive, model.pairwise, model.n_features)
-    _in_blocks(model.n_leaves, workers, lambda first, last: _fill_features(*fixed, first, last, out))
+    _in_blocks(model.n_leaves, workers, lambda first, last: fill_subset_features(*fixed, first, last, out))
 
 
 def tabulate_scores(model: FeatureModel, workers: Workers, out: Floats) -> None:

@@ -12,11 +12,12 @@ from palmette._jit import is_ours
 from palmette.array_types import Floats, Masks
 from palmette.clusters import cluster_members
 from palmette.labels import describe_cluster
-from palmette.models.c_functions import SplitTable
+from palmette.models.c_functions import TILE, SplitTable
 from palmette.models.full_tables import Potentials, Separable
 from palmette.models.split_model import HierarchyModel, MaskList
 from palmette.passes.all_clusters import AllClusters
-from palmette.recursions.hierarchies.inside import log_psi_of_splits, solve_all
+from palmette.recursions.hierarchies.inside import log_psi_of_splits, solve
+from palmette.recursions.hierarchies.tiles import NOTHING_KNOWN
 from palmette.threads import Workers
 
 __all__ = ["SplitTables", "tabulate_potentials"]
@@ -63,7 +64,8 @@ class SplitTables(NamedTuple):
     def solve(self, n: int) -> tuple[Floats, Floats]:
         """log Z and log M of all clusters of the n lowest leaves, in one compiled call."""
         Z, M = np.empty(1 << n), np.empty(1 << n)
-        solve_all(self.data, self.allowed, n, Z, M)
+        room = np.empty(TILE, np.uint64), np.empty(TILE)
+        solve(self.data, NOTHING_KNOWN, self.allowed, n, Z, M, *room)
         return Z, M
 
 

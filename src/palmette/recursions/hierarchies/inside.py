@@ -13,11 +13,11 @@ import math
 
 import numpy as np
 
-from palmette._jit import called, inline, kernel, maker
+from palmette._jit import inline, kernel, maker
 from palmette.clusters import lowest_leaf
 from palmette.models.c_functions import BLOCK, PARENT, TILE, score_block, score_subsets
 from palmette.numeric import accumulate, exponential, largest
-from palmette.recursions.hierarchies.tiles import Known, read_or_score_tile, score_tile
+from palmette.recursions.hierarchies.tiles import read_or_score_tile, score_tile
 from palmette.recursions.subsets import ZERO, next_subset, tabulate_subsets, tiles_of
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "log_psi_of_splits",
     "max_blocks",
     "solve",
-    "solve_all",
     "split_terms",
     "sum_blocks",
 ]
@@ -182,7 +181,7 @@ def max_blocks(block, data, allowed, blocks, M):
 # One serial call.
 
 
-@called
+@kernel
 def solve(data, known, allowed, n, Z, M, others, tile):
     """Z and M of every cluster of n leaves, each split being scored once; M is left alone if it is empty.
 
@@ -219,13 +218,6 @@ def solve(data, known, allowed, n, Z, M, others, tile):
         Z[P] = _logarithm_of(reference, total)
         if has_maximum:
             M[P] = best
-
-
-@kernel
-def solve_all(data, allowed, n, Z, M):
-    """`solve`, of splits of which none is known."""
-    known = Known(np.empty(0, np.int64), np.empty(0))
-    solve(data, known, allowed, n, Z, M, np.empty(TILE, np.uint64), np.empty(TILE))
 
 
 # Splits that are listed.

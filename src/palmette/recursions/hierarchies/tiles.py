@@ -19,6 +19,7 @@ from palmette.models.c_functions import PARENT, score_columns, score_subsets
 
 __all__ = [
     "LISTED_LEAVES",
+    "NOTHING_KNOWN",
     "Known",
     "ListedSplits",
     "listed_splits",
@@ -44,6 +45,10 @@ class Known(NamedTuple):
 
     starts: Ints
     log_psi: Floats
+
+
+#: Where none were.
+NOTHING_KNOWN = Known(np.empty(0, np.int64), np.empty(0))
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from palmette._immutable import read_only
 from palmette._jit import kernel
 from palmette.array_types import Floats, Ints, Words
 from palmette.hierarchy import Hierarchy
@@ -152,6 +153,7 @@ def _singletons(n: int) -> Words:
 def _insert(sets: BitSets, parents: npt.NDArray[np.int32], n: int, first: int) -> Ints:
     # (T, n − 1, 3): the numbers of each inner node's cluster and of its two parts.
     T = len(parents)
+    parents = read_only(np.ascontiguousarray(parents).view())  # one kind of array: each kind has a kernel of its own
     words = np.empty((T, n - 1, n_words(n)), dtype=np.uint64)
     children = np.empty((T, n - 1, 2), dtype=np.int64)
     bad = _read(parents, n, words, children, np.empty(2 * n - 1, dtype=np.int64))
