@@ -352,7 +352,7 @@ def prune_regraft(data, tree, new):
 
 @kernel
 def walk(data, tree, new, n_moves):
-    """So many moves of `palmette.regrafts.compiled.ModelData`, half of each kind; how many were kept."""
+    """So many moves, half of each kind, of a `palmette.models.c_functions.ModelData`; how many were kept."""
     kept = 0
     for _ in range(n_moves):
         if draw(new.stream) < 0.5:

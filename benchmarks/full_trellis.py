@@ -27,7 +27,9 @@ from _measuring import best_time
 from numba import njit
 
 import palmette as pal
+from palmette._addresses import pointer
 from palmette.models import SplitModel
+from palmette.models.full_tables import Potentials
 from palmette.passes.hierarchies.full import SERIAL, FullHierarchyPasses
 from palmette.passes.hierarchies.separable import SeparablePasses
 from palmette.threads import default_threads
@@ -75,8 +77,14 @@ def make_model(name: str, n: int, beta: float):
     return pal.models.Ginkgo(jet.momenta, 1.5, 16.0, likelihood=name.split()[-1])
 
 
-def naive_kernels(log_psi):
-    """The textbook walk for one model's log ψ: (log-sum-exp, maximum)."""
+def naive_kernels(potentials: Potentials):
+    """The textbook walk for one model, its log ψ put in: (log-sum-exp, maximum)."""
+    score, load = potentials.score, potentials.load
+
+    @njit(forceinline=True)
+    def log_psi(data, P, L, R):
+        table, stride = pointer(data.table, 0), data.table.shape[1]
+        return score(data.theta, load(table, P, stride), load(table, L, stride), load(table, R, stride))
 
     @njit(nogil=True)
     def inside(data, masks, Z):
@@ -140,7 +148,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     small_Z = small.inside()
     small.maximum()
     small.outside(small_Z)
-    naive = naive_kernels(small.tables.potentials.log_psi)
+    naive = naive_kernels(small.tables.potentials)
     for kernel in naive:
         naive_pass(small, kernel)
 
@@ -156,7 +164,7 @@ def measure(name: str, n: int, beta: float, repeat: int) -> dict:
     else:
         seconds, Z = best_time(passes.inside, repeat)
         row["log_z"] = seconds * unit
-        separable = SeparablePasses(passes.tables) if passes.tables.potentials.is_separable else None
+        separable = SeparablePasses(passes.tables) if passes.tables.potentials.separable else None
         row["in_logs"] = None if separable is None else separable.sums()[1] / 2**n
         row["seconds"], M = best_time(passes.maximum, repeat)
         row["map"] = row["seconds"] * unit

@@ -27,7 +27,7 @@ import palmette as pal
 from palmette.sampling import sample_partitions
 from palmette.sampling.chance import new_stream
 from palmette.sampling.diagnostics import effective_size
-from palmette.sampling.partitions.moves import advancer
+from palmette.sampling.partitions.moves import advance
 from palmette.sampling.partitions.state import N_CLUSTERS, REDRAWN, groups_of, membership, model_data, totals
 from palmette.sampling.partitions.units import units_of
 from palmette.sampling.partitions.weights import empty_redraw
@@ -63,10 +63,10 @@ class Chain:
     ):
         self.units = units_of(model, hierarchy, **rule)
         self.groups, self.work = groups_of(model, pal.Partition(start)), empty_redraw(model, self.units)
-        self.stream, self.data, self.kernel = new_stream(seed, 0), model_data(model), advancer(model)
+        self.stream, self.data = new_stream(seed, 0), model_data(model)
 
     def advance(self, n_moves: int) -> Chain:
-        self.kernel(self.data, self.groups, self.units, self.work, self.stream, 1.0, np.inf, n_moves)
+        advance(self.data, self.groups, self.units, self.work, self.stream, 1.0, np.inf, n_moves)
         return self
 
     def membership(self) -> np.ndarray:

@@ -40,6 +40,7 @@ __all__ = [
     "PARENT",
     "PART",
     "TILE",
+    "ModelData",
     "SplitTable",
     "block_scores_of",
     "bound_of",
@@ -139,6 +140,16 @@ def fill_outlook(address, theta, m, sizes, cross, gain, out):
     p, n = cross.shape[0], cross.shape[1]
     matrices = pointer(cross, 0), p, pointer(gain, 0), pointer(out, 0)
     _call_outlook(address, (pointer(theta, 0), theta.size, n, m, pointer(sizes, 0), *matrices))
+
+
+class ModelData(NamedTuple):
+    """What chains see of a model: the addresses of `features` and of `splits` or `clusters`, and its data."""
+
+    features: int
+    scores: int
+    theta: Floats
+    additive: Floats
+    pairwise: Floats
 
 
 class SplitTable(NamedTuple):

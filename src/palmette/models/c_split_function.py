@@ -16,7 +16,7 @@ from palmette._plain import IS_PLAIN
 from palmette.checks import is_whole
 from palmette.clusters import lowest_leaf
 from palmette.models.base import check_leaf_count
-from palmette.models.digits import BITS, copy_digits, mask_of_two
+from palmette.models.digits import copy_digits, digit_columns, mask_of_two
 from palmette.models.full_tables import Potentials, load_mask
 from palmette.models.split_model import SplitModel
 from palmette.threads import Workers
@@ -96,8 +96,8 @@ class CSplitFunction(SplitModel):
         if check_leaf_count(n_leaves) > _MOST_LEAVES:
             raise ValueError(f"a C function of bit masks has at most {_MOST_LEAVES} leaves, not {n_leaves}")
         self._function = function
-        leaves, digits = np.arange(n_leaves), np.zeros((n_leaves, 2))
-        digits[leaves, leaves // BITS] = 2.0 ** (leaves % BITS)
+        columns = digit_columns(n_leaves)
+        digits = np.pad(columns, ((0, 0), (0, self.n_features - columns.shape[1])))
         numbers = np.asarray(theta, dtype=np.float64).ravel()
         super().__init__(n_leaves, theta=[_address_of(function), *numbers], additive=digits, labels=labels)
         self._try_out()

@@ -47,17 +47,16 @@ class Potentials:
     def __init__(
         self, score: Any, load: Any, theta: Floats, table: Floats = _NO_TABLE, separable: Separable | None = None
     ) -> None:
-        self.score = score
+        self.score, self.load = score, load
         #: What kernels take.
         self.data = SplitTable(subset_scores_of(score, load), read_only(np.array(theta)), table)
         #: The tables of a separable model.
         self.separable = separable
-        self._load = load
 
     @property
     def block(self) -> int:
         """The address of `score_block`, which large passes need besides."""
-        return block_scores_of(self.score, self._load)
+        return block_scores_of(self.score, self.load)
 
 
 @inline

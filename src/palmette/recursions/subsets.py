@@ -1,7 +1,7 @@
 """The subsets of some leaves, in tiles: the walk of the general kernels that add up or compare numbers.
 
 The splits {L, R} of P are the subsets L ∋ lowest leaf of P, L ≠ P, in increasing order of L; the clusters that can be
-taken from a set, and what can join a cluster, are subsets too. Those of the eight lowest leaves are tabulated once, so
+taken from a set, and what can join a cluster, are subsets too. Those of the lowest leaves are tabulated once, so
 the walk is two nested loops: `high` over the subsets of the other leaves, and a tile ``base | high | table[j]`` without
 a serial chain, which the processor can overlap.
 
@@ -16,10 +16,8 @@ import numpy as np
 from palmette._jit import inline
 from palmette.clusters import lowest_leaf, size_of
 
-__all__ = ["TILE", "ZERO", "next_subset", "tabulate_subsets", "tiles_of"]
+__all__ = ["ZERO", "next_subset", "tabulate_subsets", "tiles_of"]
 
-_TILE_BITS = 8
-TILE = 1 << _TILE_BITS
 ZERO = np.uint64(0)
 
 

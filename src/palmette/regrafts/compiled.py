@@ -6,14 +6,11 @@ clusters, children first. Then all clusters that a regraft could make are descri
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from palmette._jit import inline, step
-from palmette.array_types import Floats
 from palmette.hierarchy import Hierarchy
-from palmette.models.c_functions import features_of, fill_features, score_splits, scores_of
+from palmette.models.c_functions import ModelData, features_of, fill_features, score_splits, scores_of
 from palmette.models.evaluate import node_sums
 from palmette.models.split_model import SplitModel
 from palmette.regrafts.protocol import Regrafts, weigh
@@ -31,17 +28,7 @@ from palmette.regrafts.tree_state import (
     tree_with,
 )
 
-__all__ = ["CompiledRegrafts", "ModelData", "refresh", "survey"]
-
-
-class ModelData(NamedTuple):
-    """A model as kernels take it: its data, and the addresses of its functions."""
-
-    theta: Floats
-    additive: Floats
-    pairwise: Floats
-    features: int
-    scores: int
+__all__ = ["CompiledRegrafts", "refresh", "survey"]
 
 
 class CompiledRegrafts(Regrafts):
@@ -52,7 +39,7 @@ class CompiledRegrafts(Regrafts):
     def __init__(self, model: SplitModel) -> None:
         self._model = model
         arrays = (model.theta, model.additive, model.pairwise)
-        self.data = ModelData(*arrays, features_of(model), scores_of(model))
+        self.data = ModelData(features_of(model), scores_of(model), *arrays)
         self.survey, self.refresh = survey, refresh
 
     def empty_tree(self, hierarchy: Hierarchy) -> Tree:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from palmette._jit import inline, kernel
+from palmette.models.c_functions import TILE
 from palmette.numeric import accumulate, largest
-from palmette.recursions.subsets import TILE, ZERO, next_subset, tabulate_subsets
+from palmette.recursions.subsets import ZERO, next_subset, tabulate_subsets
 
 __all__ = ["choice_values", "count_sets", "highest_leaf", "max_sets", "sum_sets"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette._jit import called, inline, kernel
 from palmette.array_types import Floats, Ints
-from palmette.models.c_functions import cluster_scores_of, features_of, fill_features, score_clusters
+from palmette.models.c_functions import ModelData, cluster_scores_of, features_of, fill_features, score_clusters
 from palmette.models.cluster_model import ClusterModel
 from palmette.partition import Partition
 
@@ -23,7 +23,6 @@ __all__ = [
     "N_CLUSTERS",
     "REDRAWN",
     "Groups",
-    "ModelData",
     "free_slot",
     "groups_of",
     "membership",
@@ -52,16 +51,6 @@ class Groups(NamedTuple):
     slots: Ints  # (n,): those in use, then the free ones
     place: Ints  # (n,): where a slot stands among these
     counts: Ints  # see above
-
-
-class ModelData(NamedTuple):
-    """What compiled moves see of a model; the first two are addresses."""
-
-    features: int
-    scores: int
-    theta: Floats
-    additive: Floats
-    pairwise: Floats
 
 
 def model_data(model: ClusterModel) -> ModelData:
